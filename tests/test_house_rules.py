@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(path for top in ("kdsl", "plugins") for path in (ROOT / top).rglob("*.py"))
+PROGRAMS = sorted(
+    path for top in ("bench", "conformance", "fuzz") for path in (ROOT / "tests" / top).rglob("*.py")
+)
+"""Modules of tests that no test may import: benchmarks, for one. mypy does not check them."""
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
@@ -25,6 +30,16 @@ def test_module(path: Path) -> None:
     assert path.stem not in FORBIDDEN_NAMES and path.parent.name not in FORBIDDEN_NAMES
     missing = [node.name for node in _public(tree) if _has_methods(node) and not ast.get_docstring(node)]
     assert not missing, f"public classes without a docstring: {missing}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [each for each in PROGRAMS if each.stem != "__main__"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_programs_of_tests_can_be_imported(path: Path) -> None:
+    """A name that they import may have moved."""
+    import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def _public(tree: ast.Module) -> list[ast.ClassDef]:
