@@ -173,7 +173,7 @@ class _RequestCounts:
         """
         if self._attempt.container.phase is Phase.INIT:
             return cards
-        order = self._order_at_once(cards, classes) or self._order_one_by_one(cards)
+        order = self._order_of(cards, classes)
         if order is None:
             return None
         ordered = cards.ordered(order)
@@ -181,14 +181,12 @@ class _RequestCounts:
         # INVARIANT: a card that fits has a charge.
         return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
 
-    def _order_at_once(self, cards: CardsLeft, classes: InventoryClasses) -> list[Array] | None:
-        """Return numbers by which to put the different cards in order, the first array first; None for few
-        cards, and if columns have no answer.
+    def _order_of(self, cards: CardsLeft, classes: InventoryClasses) -> list[Array] | None:
+        """Return numbers by which to put the different cards in order, the first array first; None if columns
+        have no answer.
         """
         attempt, found = self._attempt, list[list[Array]]()
         parts = cards.present(classes.cards)
-        if sum([len(places) for places, _ in parts]) < MIN_CARDS:
-            return None
         for places, objects in parts:
             numbers = np.array([cards.different[place].number for place in places.tolist()], np.intp)
             columns = self._order.columns(
@@ -204,17 +202,6 @@ class _RequestCounts:
             order.append(np.zeros(len(cards.different), keys[0].dtype))
             for (places, _), each in zip(parts, keys, strict=True):
                 order[-1][places] = each
-        return order
-
-    def _order_one_by_one(self, cards: CardsLeft) -> list[Array] | None:
-        places = np.unique(cards.places)
-        keys = self._sort_keys([cards.different[place].card for place in places.tolist()])
-        ranks = self._order.ranks(keys)
-        if ranks is None:
-            return None
-        order = [np.zeros(len(cards.different), np.intp) for _ in ranks]
-        for each, of_key in zip(order, ranks, strict=True):
-            each[places] = of_key
         return order
 
     def _sort_keys(self, cards: Sequence[Card]) -> list[tuple[Any, ...]]:

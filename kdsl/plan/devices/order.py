@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -132,23 +131,6 @@ class CardOrder:
                 ]
         except (NotColumnar, AllBad):
             return None
-
-    def ranks(self, sort_keys: Sequence[tuple[Any, ...]]) -> list[Array] | None:
-        """Return for each key of `order by` the rank of each card by it, the smallest first; None if values
-        cannot be compared, such as NaN.
-        """
-        found: list[Array] = []
-        for at, (_, is_descending, _) in enumerate(self._keys):
-            column = [keys[at] for keys in sort_keys]
-            ranks, rank = [0] * len(column), 0
-            for one, other in pairwise(sorted(range(len(column)), key=column.__getitem__)):
-                if column[one] < column[other]:
-                    rank += 1
-                elif column[one] != column[other]:
-                    return None
-                ranks[other] = rank
-            found.append(np.array(ranks, np.intp) * (-1 if is_descending else 1))
-        return found
 
     def sort_keys(
         self,
