@@ -24,6 +24,7 @@ from kdsl.check.lints import (
     unbounded_reason,
     unused,
     wrong_code,
+    zero_divisor,
 )
 from kdsl.check.lints.ignores import PAGES, sift
 from kdsl.check.lints.lint import Lint, Subject
@@ -45,6 +46,7 @@ LINTS: tuple[Lint, ...] = (
     empty_reason.LINT,
     lost_condition.LINT,
     quadratic_loop.LINT,
+    zero_divisor.LINT,
 )
 
 
