@@ -185,7 +185,7 @@ class _RequestCounts:
         """Return numbers by which to put the different cards in order, the first array first; None for few
         cards, and if columns have no answer.
         """
-        attempt, found = self._attempt, list[list[Array]]()
+        attempt, found, forms = self._attempt, list[list[Array]](), set[object]()
         parts = cards.present(classes.cards)
         if sum([len(places) for places, _ in parts]) < MIN_CARDS:
             return None
@@ -196,8 +196,10 @@ class _RequestCounts:
             )
             if columns is None:
                 return None
-            found.append(columns)
-        if len({tuple([each.dtype for each in columns]) for columns in found}) > 1:
+            # The lists of one key may differ in length.
+            forms.add(tuple([tuple([each.dtype for each in key]) for key in columns]))
+            found.append([each for key in columns for each in key])
+        if len(forms) > 1:
             return None
         order: list[Array] = []
         for keys in zip(*found, strict=True):

@@ -86,7 +86,8 @@ def test_many_cards_are_put_in_order_at_once(keys: str) -> None:
     ranks = order.ranks(sort_keys)
     assert columns is not None and ranks is not None
     expected = order.ordered(cards, sort_keys)
-    assert [cards[place] for place in np.lexsort(columns[::-1]).tolist()] == expected
+    arrays = [each for key in columns for each in key]
+    assert [cards[place] for place in np.lexsort(arrays[::-1]).tolist()] == expected
     assert [cards[place] for place in np.lexsort(ranks[::-1]).tolist()] == expected
 
 
