@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from collections.abc import Iterator
+from functools import reduce
+from itertools import chain, combinations_with_replacement
+from random import Random
 
 import numpy as np
 import pytest
@@ -29,8 +32,15 @@ def allotment(kind: str, groups: list[int], attribute: str) -> Allotment:
     )
 
 
+def random_lists(sizes: list[list[int]]) -> Iterator[list[list[int]]]:
+    """Yield the cards of three to eight containers, some of which have none."""
+    random = Random("scores")
+    for _ in range(200):
+        yield [random.choice(sizes) if random.random() < 0.8 else [] for _ in range(random.randint(3, 8))]
+
+
 def share(groups: list[int]) -> np.float32:
-    return np.float32(max(map(groups.count, groups))) / np.float32(len(groups))
+    return np.float32(max(map(groups.count, groups))) / np.float32(len(groups)) if groups else np.float32(0)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +56,8 @@ def test_shares_of_the_largest_groups(kind: str, attribute: str, weight: int) ->
         for largest in range(1, size + 1)
     ]
     as_groups = (lambda group: f"b{group}") if attribute == "AIC" else int
-    for one, other in combinations_with_replacement(sizes, 2):
-        parts = [allotment(kind, list(map(as_groups, groups)), attribute) for groups in (one, other)]
-        expected = np.float32(np.float32(share(one) + share(other)) * np.float32(weight))
+    for chosen in chain(combinations_with_replacement(sizes, 2), random_lists(sizes)):
+        parts = [allotment(kind, list(map(as_groups, groups)), attribute) for groups in chosen]
+        total = reduce(lambda sum, groups: np.float32(sum + share(groups)), chosen, np.float32(0))
+        expected = np.float32(total * np.float32(weight))
         assert program.value(demand, at, Allocation(tuple(parts))) == expected
