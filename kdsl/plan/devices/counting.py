@@ -110,10 +110,10 @@ class _RequestCounts:
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
-        tried = cards.different[:1] if self._order.is_total else cards.different
+        present = np.unique(cards.places)
         try:
             # A card that cannot be put in order is an error.
-            self._sort_keys([each.card for each in tried])
+            self._sort_keys(cards, present[:1] if self._order.is_total else present)
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(rows)
@@ -210,8 +210,7 @@ class _RequestCounts:
 
     def _order_one_by_one(self, cards: CardsLeft) -> list[Array] | None:
         places = np.unique(cards.places)
-        keys = self._sort_keys([cards.different[place].card for place in places.tolist()])
-        ranks = self._order.ranks(keys)
+        ranks = self._order.ranks(self._sort_keys(cards, places))
         if ranks is None:
             return None
         order = [np.zeros(len(cards.different), np.intp) for _ in ranks]
@@ -219,11 +218,11 @@ class _RequestCounts:
             each[places] = of_key
         return order
 
-    def _sort_keys(self, cards: Sequence[Card]) -> list[tuple[Any, ...]]:
-        """Return the keys of `order by` of cards; EvalError if one has no value."""
-        attempt = self._attempt
-        request = attempt.request
-        return self._order.sort_keys(cards, attempt.demand, self._at, request, (request,))
+    def _sort_keys(self, cards: CardsLeft, places: Ints) -> list[tuple[Any, ...]]:
+        """Return the keys of `order by` of different cards, by place; EvalError if one has no value."""
+        demand, request = self._attempt.demand, self._attempt.request
+        tried = [cards.different[place].card for place in places.tolist()]
+        return self._order.sort_keys(tried, demand, self._at, request, (request,))
 
     def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
         found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}
