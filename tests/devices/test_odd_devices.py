@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from kdsl.cluster.api.objects import Node
+from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.access import find_key, select
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices import classes
+from kdsl.plan.devices import classes, counting
 from kdsl.plan.devices.demand import Demand
 
 from tests.devices.farm import Farm, pod, rules
@@ -119,6 +119,22 @@ def test_answers_are_those_of_each_node(tmp_path: Path, case: str) -> None:
         limits = {"nvidia.com/gpu": 1 + number % 2, "nvidia.com/gpumem": 100}
         farm.place(pod(f"p{number}", resources={"limits": limits, "requests": {"cpu": "100m"}}))
     assert any(each.pods for each in farm.cluster.nodes())
+
+
+def test_lists_that_differ_in_length_put_cards_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A used card has its zero in the place of the other key of idle ones: they may not be mixed up."""
+    order = "device.used > 0 ? [1, 0] : [1], device.used > 0 ? [9] : [9, 9]"
+    farm = Farm(rules(tmp_path, HEAD + DEVICE.format(**USUAL | {"order": order})), "odd", node("n", {}, {}))
+    monkeypatch.setattr(counting, "MIN_CARDS", 1)
+    # The second container gets an idle card, so that there is none left for the third.
+    limits = [{"nvidia.com/gpu": 1, "nvidia.com/gpumem": memory} for memory in (600, 300, 800)]
+    containers = [{"name": f"c{at}", "resources": {"limits": each}} for at, each in enumerate(limits)]
+    written = {"metadata": {"name": "p", "uid": "p"}, "spec": {"containers": containers}}
+    wanted = PodInfo.of(msgspec.convert(written, Pod, strict=False))
+    check_one(farm, devices_of(farm), wanted)
+    assert farm.place(wanted).node == ""
 
 
 def test_choosers_are_found_again_with_new_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

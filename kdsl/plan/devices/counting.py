@@ -110,10 +110,10 @@ class _RequestCounts:
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
-        tried = cards.different[:1] if self._order.is_total else cards.different
+        present = np.unique(cards.places)
         try:
             # A card that cannot be put in order is an error.
-            self._sort_keys([each.card for each in tried])
+            self._sort_keys(cards, present[:1] if self._order.is_total else present)
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(rows)
@@ -185,7 +185,7 @@ class _RequestCounts:
         """Return numbers by which to put the different cards in order, the first array first; None if columns
         have no answer.
         """
-        attempt, found = self._attempt, list[list[Array]]()
+        attempt, found, forms = self._attempt, list[list[Array]](), set[object]()
         parts = cards.present(classes.cards)
         for places, objects in parts:
             numbers = np.array([cards.different[place].number for place in places.tolist()], np.intp)
@@ -194,8 +194,10 @@ class _RequestCounts:
             )
             if columns is None:
                 return None
-            found.append(columns)
-        if len({tuple([each.dtype for each in columns]) for columns in found}) > 1:
+            # The lists of one key may differ in length.
+            forms.add(tuple([tuple([each.dtype for each in key]) for key in columns]))
+            found.append([each for key in columns for each in key])
+        if len(forms) > 1:
             return None
         order: list[Array] = []
         for keys in zip(*found, strict=True):
@@ -204,11 +206,11 @@ class _RequestCounts:
                 order[-1][places] = each
         return order
 
-    def _sort_keys(self, cards: Sequence[Card]) -> list[tuple[Any, ...]]:
-        """Return the keys of `order by` of cards; EvalError if one has no value."""
-        attempt = self._attempt
-        request = attempt.request
-        return self._order.sort_keys(cards, attempt.demand, self._at, request, (request,))
+    def _sort_keys(self, cards: CardsLeft, places: Ints) -> list[tuple[Any, ...]]:
+        """Return the keys of `order by` of different cards, by place; EvalError if one has no value."""
+        demand, request = self._attempt.demand, self._attempt.request
+        tried = [cards.different[place].card for place in places.tolist()]
+        return self._order.sort_keys(tried, demand, self._at, request, (request,))
 
     def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
         found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}

@@ -84,7 +84,8 @@ def test_many_cards_are_put_in_order_at_once(keys: str) -> None:
     numbers = different.number([card.shape for card in cards], cards)
     columns = order.columns(different.variable(numbers), LiveSnapshot(), demand, at, request)
     assert columns is not None
-    at_once = [cards[place] for place in np.lexsort(columns[::-1]).tolist()]
+    arrays = [each for key in columns for each in key]
+    at_once = [cards[place] for place in np.lexsort(arrays[::-1]).tolist()]
     assert at_once == order.ordered(cards, sort_keys)
 
 
