@@ -126,10 +126,6 @@ class PodAnnotator(Protocol):
         """Replace the annotations of an assumed pod, as later pods read them."""
         ...
 
-    def forget(self, pod: PodInfo) -> None:
-        """Restore the own annotations of the pod, if it is still assumed, as later pods read them."""
-        ...
-
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
         """Add annotations to the pod in the cluster; None means success, an ERROR holds the reason."""
         ...
@@ -139,9 +135,6 @@ class _NoAnnotations:
     """The port where pods are judged and not placed: it writes no annotations."""
 
     def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
-        return None
-
-    def forget(self, pod: PodInfo) -> None:
         return None
 
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:

@@ -166,11 +166,6 @@ class PortPodAnnotations:
         if self._is_there(pod):
             self._cache.annotate(pod.key, annotations)
 
-    def forget(self, pod: PodInfo) -> None:
-        """Show the pod without them, if it is still assumed."""
-        if self._is_there(pod):
-            self._cache.annotate(pod.key, pod.annotations)
-
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
         """Add annotations to the pod and wait for the result."""
         return _status(self._bridge, self._annotations.write_pod(pod, annotations))

@@ -116,10 +116,6 @@ class TestPodAnnotations:
         known = cache.pod("default/p")
         assert known is not None
         assert known.annotations == {"a": "b"}
-        port.forget(pod())
-        known = cache.pod("default/p")
-        assert known is not None
-        assert known.annotations == {}
 
     def test_without_a_loop_there_is_an_error_and_no_exception(self) -> None:
         port = PortPodAnnotations(Bridge(), cluster(1), Annotations(Api(ClusterApi())))

@@ -211,7 +211,8 @@ class ClusterCache:
         """Set the annotations of an assumed pod; return False where it is not assumed (any more)."""
         if key not in self._assumed:
             return False
-        self._replace_in_place(self._pods[key].with_fields(annotations=freeze(annotations)))
+        before = self._pods[key]
+        self._change(key, before, before.with_fields(annotations=freeze(annotations)))
         return True
 
     def is_assumed(self, key: str) -> bool:

@@ -20,10 +20,6 @@ class MemoryAnnotations:
         """Set the annotations of the assumed pod."""
         self.cluster.annotate(pod.key, annotations)
 
-    def forget(self, pod: PodInfo) -> None:
-        """Restore the annotations of the pod, if it is still assumed."""
-        self.cluster.annotate(pod.key, pod.annotations)
-
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
         """Add annotations to the assumed pod: binding keeps its annotations."""
         assumed = self.cluster.pod(pod.key)

@@ -265,11 +265,11 @@ class DevicesPlugin:
 
     @hookimpl
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Unlock the node. The assumed pod leaves it with its annotations: they wake those that wait for its
+        cards.
+        """
         attempt = self._attempt(state)
-        if attempt is None:
-            return
-        self._annotator.forget(pod)
-        if self._locks is not None:
+        if attempt is not None and self._locks is not None:
             problem = self._locks.release(attempt.locks, node, pod.key)
             if problem is not None:
                 raise KdslError(problem.message)

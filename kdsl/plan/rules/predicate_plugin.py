@@ -132,7 +132,7 @@ class PredicatePlugin:
         if event.resource is Resource.PERSISTENT_VOLUME_CLAIM and self._own_claims:
             return any(uses_claim(pod, each) for each in (event.before, event.after) if each is not None)
         if event.resource is Resource.ASSIGNED_POD and self._volumes_only and event.pod is not None:
-            return any(_has_volumes(each) for each in (event.before, event.after))
+            return any(isinstance(each, PodInfo) and each.volumes for each in (event.before, event.after))
         return True
 
     def _pass(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
@@ -148,12 +148,6 @@ class PredicatePlugin:
             known = {}
             self._known[id(pod)] = (pod, known)
         return known
-
-
-def _has_volumes(thing: object) -> bool:
-    return isinstance(thing, PodInfo) and any(
-        volume.is_attachable or volume.is_exclusive for volume in thing.volumes
-    )
 
 
 def first_rejections(nodes: NodeSet, predicates: Iterable[Ask]) -> NDArray[np.int32]:

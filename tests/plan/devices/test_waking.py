@@ -174,3 +174,46 @@ def test_an_annotation_of_a_node_wakes_pods_if_devices_read_it(annotation: str, 
         text = "[0]" if annotation == "cards" else "Requesting_2026-01-01 00:00:00"
         cluster.add_node(replace(of_size(9), annotations=FrozenMap({annotation: text})))
         assert engine.queue.place_of("default/p") == place
+
+
+def test_cards_of_a_pod_that_could_not_be_bound_wake_pods() -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+
+    class Binder:
+        """Refuses a pod after another one was tried."""
+
+        def bind(self, pod: PodInfo, node: str) -> None:
+            assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=1)] == [""]
+            raise OSError("no")
+
+    annotations = MemoryAnnotations(cluster)
+    with build_engine(rules(text), cluster, Binder(), ManualClock(), cheap, annotator=annotations) as engine:
+        engine.enqueue(with_cards("holder", 2, 9))
+        holder = engine.queue.pop()
+        assert holder is not None
+        assert engine.schedule_one(holder).message.endswith("OSError: no")
+        assert engine.queue.place_of("default/p") == "backoff"
+
+
+@pytest.mark.parametrize(
+    ("condition", "gate"),
+    [
+        ('node.cards.exists(c, c.tenants.size() > 0) || pod.name == "holder"', ""),
+        ("true", 'require devices.exists(d, d.tenants.size() > 0) || pod.name == "holder" else "no"'),
+    ],
+)
+def test_cards_that_a_pod_gets_wake_pods_that_wait_for_their_use(condition: str, gate: str) -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    text = CARDS.replace("GATE", gate).replace("require true", f"require {condition}")
+    annotations = MemoryAnnotations(cluster)
+    with build_engine(
+        rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap, annotator=annotations
+    ) as engine:
+        assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=1)] == [""]
+        assert [each.node for each in engine.decisions([with_cards("holder", 1, 5)], attempts=1)] == ["n"]
+        assert engine.queue.place_of("default/p") == "active"

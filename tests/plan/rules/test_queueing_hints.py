@@ -91,8 +91,7 @@ def claim(name: str) -> PersistentVolumeClaim:
 
 
 def with_claim(name: str, claim: str = "") -> PodInfo:
-    volume = PodVolume("v", "persistentVolumeClaim", claim) if claim else PodVolume("v", "emptyDir")
-    return PodInfo(name, volumes=(volume,))
+    return PodInfo(name, volumes=(PodVolume("v", "persistentVolumeClaim", claim),) if claim else ())
 
 
 def test_a_pod_waits_for_its_own_claims() -> None:
@@ -117,3 +116,11 @@ def test_what_is_read_of_the_volumes_of_others_changes_with_pods_that_have_some(
         for name in ("", "mine")
     ]
     assert [rule.queueing_hint(with_claim("p", "mine"), event) for event in events] == [False, True]
+
+
+def test_an_inline_volume_is_a_volume_of_others_too() -> None:
+    rule = predicate(
+        'require cluster.nodeCount > 1 || !node.usedVolumes.exists(v, v.kind == "csi") else "in use"'
+    )
+    other = PodInfo("other", volumes=(PodVolume("v", "csi", id="driver"),))
+    assert rule.queueing_hint(PodInfo("p"), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, other, None))
