@@ -72,6 +72,8 @@ class CardCounts:
         """
         reasons: list[str | None] = [None] * len(keys)
         nodes, cards = np.arange(len(keys)), CardsLeft.of(*classes.card_classes(keys))
+        # A `value` depends on the chosen cards.
+        must_choose = self._program.has_value
         for turn in self._turns:
             is_last = turn is self._turns[-1]
             served = list[int]()
@@ -79,7 +81,7 @@ class CardCounts:
             for place, (node, reason) in enumerate(zip(nodes.tolist(), found, strict=True)):
                 if reason == "" and not is_last:
                     served.append(place)
-                elif reason != "" or not self._program.has_value:
+                elif reason != "" or not must_choose:
                     reasons[node] = reason
             if not served or not self._program.fitting.cards.are_countable_in_turn:
                 break
