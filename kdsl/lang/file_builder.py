@@ -100,8 +100,10 @@ DECLARED: Final[Mapping[str, Make]] = {
     "queue": tree.Queue,
     "preemption": tree.Preemption,
     "team": tree.Team,
+    "profile": tree.Profile,
+    "device": tree.Device,
 }
-"""Declarations of a name and a block."""
+"""Declarations of a name, of some also the name of what they extend, and a block."""
 
 
 @v_args(inline=True, meta=True)
@@ -128,7 +130,11 @@ class FileBuilder(ExpressionBuilder):
             return PLAIN[data](*parts, span=span)
         *parts, block = parts
         if data in DECLARED:
-            return DECLARED[data](block.statements, name=parts[0], dangling=block.dangling, span=span)
+            name, *base = parts
+            extends = {"extends": base[0]} if base else {}
+            return DECLARED[data](
+                body=block.statements, name=name, dangling=block.dangling, span=span, **extends
+            )
         return BLOCKS[data](*parts, block.statements, dangling=block.dangling, span=span)
 
     # ---- files and declarations ----------------------------------------------------------------------------
@@ -199,26 +205,6 @@ class FileBuilder(ExpressionBuilder):
             dangling=block.dangling,
             span=self._span(meta),
         )
-
-    def profile(
-        self,
-        meta: Meta,
-        name: tree.Name,
-        extends: tree.Name | None,
-        block: Block[profile_tree.ProfileStatement],
-    ) -> tree.Profile:
-        span = self._span(meta)
-        return tree.Profile(extends, block.statements, name=name, dangling=block.dangling, span=span)
-
-    def device(
-        self,
-        meta: Meta,
-        name: tree.Name,
-        extends: tree.Name | None,
-        block: Block[device_tree.DeviceStatement],
-    ) -> tree.Device:
-        span = self._span(meta)
-        return tree.Device(block.statements, extends, name=name, dangling=block.dangling, span=span)
 
     # ---- pieces --------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from kdsl.check.model.rule_set import (
     CheckedQueue,
     Fns,
 )
+from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.views.view import Views, load_views, read_views_file
 
 Patterns = tuple[EventPattern, ...]
@@ -123,27 +124,34 @@ def _come_from(known: frozenset[Fact], resource: Resource, facts: FactDirections
     )
 
 
+def _facts_of(
+    conditions: Iterable[TypedExpr],
+    lets: Iterable[CheckedLet],
+    scope: Mapping[str, Var],
+    fns: Fns,
+    has_parts: bool = False,
+) -> FactDirections:
+    """Return the facts that can make conditions true."""
+    finder = FactFinder(load_views(), fns, scope, has_parts=has_parts)
+    finder.all_lets(lets)
+    for condition in conditions:
+        finder.seek(condition, Direction.UP)
+    return finder.found
+
+
 def queue_cures(rule: CheckedQueue, fns: Fns) -> Cures:
     """Derive the events that can admit a gated pod to the queue."""
-    views = load_views()
-    finder = FactFinder(views, fns, rule.scope)
-    finder.all_lets(rule.lets)
-    for admit in rule.admit:
-        finder.seek(admit.condition, Direction.UP)
-    return Cures(_patterns(finder.found, frozenset(), views), False)
+    facts = _facts_of([each.condition for each in rule.admit], rule.lets, rule.scope, fns)
+    return Cures(_patterns(facts, frozenset(), load_views()), False)
 
 
 def preemption_cures(rule: CheckedPreemption, fns: Fns) -> Patterns:
     """Derive the events that can let a pod preempt, or make other pods its victims."""
-    views = load_views()
-    finder = FactFinder(views, fns, rule.scope)
-    finder.all_lets(rule.lets)
-    for eligible in rule.eligible:
-        finder.seek(eligible.condition, Direction.UP)
-    finder.seek(rule.victim, Direction.UP)
+    conditions = [*(each.condition for each in rule.eligible), rule.victim]
+    found = _facts_of(conditions, rule.lets, rule.scope, fns)
     # A pod keeps its priority, and nearly every preemption compares priorities.
-    facts = {fact: direction for fact, direction in finder.found.items() if fact.name != "Pod.priority"}
-    return _patterns(facts, frozenset(), views)
+    facts = {fact: direction for fact, direction in found.items() if fact.name != "Pod.priority"}
+    return _patterns(facts, frozenset(), load_views())
 
 
 def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
@@ -153,17 +161,14 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
     condition reads their requests. A condition for which it is unclear whether use helps or harms, as with
     `==`, counts as one that it harms: else each placement would wake all pods that wait for cards.
     """
-    views = load_views()
     wants_use = reads_pods = False
     for section in (device.gates, device.fit):
         lets = [step for step in section.steps if isinstance(step, CheckedLet)]
         for test in section.steps:
             if not isinstance(test, CheckedTest):
                 continue
-            finder = FactFinder(views, fns, section.scope, has_parts=True)
-            finder.all_lets(lets)
-            finder.seek(test.condition, Direction.UP)
-            for fact, direction in finder.found.items():
+            found = _facts_of([test.condition], lets, section.scope, fns, has_parts=True)
+            for fact, direction in found.items():
                 wants_use |= fact.name in _CARD_USE and direction is Direction.UP
                 reads_pods |= fact.name == "DeviceNode.requested"
     return wants_use, reads_pods

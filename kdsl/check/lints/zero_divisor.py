@@ -39,15 +39,15 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
         lets = Certain.of(rule).lets
         exprs = [*values(rule), *(condition for _, condition in conditions(rule)), *lets.values()]
         parts = [part for expr in exprs for part in walk(expr)]
+        quotients = [part for part in parts if isinstance(part, CallOf) and part.function in _QUOTIENTS]
         divisions = [
-            (part, resource)
-            for part in parts
-            if isinstance(part, CallOf) and part.function in _QUOTIENTS
-            if (resource := _scarce(_amount(part.args[1], lets))) is not None
+            (quotient, amount, resource)
+            for quotient in quotients
+            if (resource := _scarce(amount := _amount(quotient.args[1], lets))) is not None
         ]
-        divisors = {id(_amount(part.args[1], lets)) for part, _ in divisions}
+        divisors = {id(amount) for _, amount, _ in divisions}
         asked = {_asked(part) for part in parts if id(part) not in divisors}
-        for division, resource in divisions:
+        for division, _, resource in divisions:
             if resource not in asked:
                 yield Diagnostic(
                     LINT.code,

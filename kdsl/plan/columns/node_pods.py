@@ -6,7 +6,7 @@ Only the pods that a selector or an equality in the condition leaves are asked: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final, TypeAlias
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
+from kdsl.base.quantity import NANOS_PER_MILLI, Quantity
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
     CallOf,
@@ -52,6 +52,7 @@ steps: another pod takes no more than that, or than one of these. NotColumnar if
 """
 
 _MILLI: Final = 1_000
+"""The scale of amounts in thousandths."""
 _STRINGS: Final = Type("list", (STRING,))
 _MAP: Final = Type("map", (STRING, STRING))
 
@@ -143,24 +144,18 @@ def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
             most = max(most, limit - frame[-1].left)
         # Each pod that is kept is visited by `map`, its value by `sum`.
         batch.spend(found.most_pods * (found.steps + most + 2))
-        scale = _scale(sums.values()) if is_amount else 0
-        unit = NANOS_PER_UNIT // scale if scale else 1
+        unit = NANOS_PER_MILLI if is_amount else 1
+        if any(total % unit for total in sums.values()):
+            raise NotColumnar
         # No sum of some of the values is out of range, either.
         if max(sizes.values(), default=0) // unit >= INT_MAX:
             raise NotColumnar
         totals = np.zeros(len(batch.snapshot.names), np.int64)
         for row, total in sums.items():
             totals[row] = total // unit
-        return Column(totals.take(batch.rows), None, scale)
+        return Column(totals.take(batch.rows), None, _MILLI if is_amount else 0)
 
     return add
-
-
-def _scale(nanos: Iterable[int]) -> int:
-    """Return a scale in which all of these amounts are exact; NotColumnar if they are finer."""
-    if any(each % (NANOS_PER_UNIT // _MILLI) for each in nanos):
-        raise NotColumnar
-    return _MILLI
 
 
 class _Kept(Struct, eq=False):

@@ -15,6 +15,8 @@ from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.choice import CardCharge
 
 Ints = NDArray[np.intp]
+Part = tuple[Ints, DistinctObjects[Card]]
+"""Places of different cards, and the objects that have the numbers of these cards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,8 @@ class CardsLeft:
         nodes = np.repeat(np.arange(len(sizes)), sizes)
         return CardsLeft(sizes, nodes[::-1], places[::-1], different, len(different), DistinctObjects())
 
-    def present(self, known: DistinctObjects[Card]) -> list[tuple[Ints, DistinctObjects[Card]]]:
-        """Return the places of the different cards that some node has, with the objects that have their
-        numbers.
-        """
+    def present(self, known: DistinctObjects[Card]) -> list[Part]:
+        """Return the different cards that some node has; `known` has the numbers of the cluster's cards."""
         places = np.unique(self.places)
         of_known = int(np.searchsorted(places, self.known))
         parts = (places[:of_known], known), (places[of_known:], self.shared)

@@ -7,9 +7,10 @@ a `value`, or with another chooser before the last request, counts only exclude 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from itertools import islice
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
 from kdsl.plan.devices.card_tests import Walker
-from kdsl.plan.devices.cards_left import CardsLeft, Ints
+from kdsl.plan.devices.cards_left import CardsLeft, Part
 from kdsl.plan.devices.choosers import GREEDY
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.demand import Demand, DeviceRequest, Outcome
@@ -112,14 +113,16 @@ class _RequestCounts:
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
-        present = np.unique(cards.places)
+        parts = cards.present(classes.cards)
+        tried = (cards.different[place].card for places, _ in parts for place in places.tolist())
         try:
             # A card that cannot be put in order is an error.
-            self._sort_keys(cards, present[:1] if self._order.is_total else present)
+            first = islice(tried, 1 if self._order.is_total else None)
+            self._order.sort_keys(first, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(rows)
-        counts, reasons_of, is_open = self._count(cards, classes)
+        counts, reasons_of, is_open = self._count(cards, parts, classes.live)
         texts = dict[tuple[int, ...], str]()
         reasons: list[str | None] = []
         for place, row, size, is_unclear, of_node in zip(
@@ -153,13 +156,13 @@ class _RequestCounts:
         return reasons
 
     def _count(
-        self, cards: CardsLeft, classes: InventoryClasses
+        self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
     ) -> tuple[NDArray[np.intp], list[str], NDArray[np.bool_]]:
         """Return how many cards of each node have each reason against them, these reasons, of which the first
         is empty, and whether the order of trying may decide about a node.
         """
         nodes = len(cards.sizes)
-        outcomes, numbers_of = self._outcomes(cards, classes)
+        outcomes, numbers_of = self._outcomes(cards, parts, live)
         places = numbers_of[cards.places]
         numbers = {"": 0}
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
@@ -208,12 +211,6 @@ class _RequestCounts:
                 order[-1][places] = each
         return order
 
-    def _sort_keys(self, cards: CardsLeft, places: Ints) -> list[tuple[Any, ...]]:
-        """Return the keys of `order by` of different cards, by place; EvalError if one has no value."""
-        demand, request = self._attempt.demand, self._attempt.request
-        tried = [cards.different[place].card for place in places.tolist()]
-        return self._order.sort_keys(tried, demand, self._at, request, (request,))
-
     def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
         found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}
         if counts[0]:
@@ -222,41 +219,39 @@ class _RequestCounts:
         return refusal(found, sum(counts))
 
     def _outcomes(
-        self, cards: CardsLeft, classes: InventoryClasses
+        self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
     ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
         """Return different outcomes, None if a test fails, and the number of that of each different card."""
         found: list[Outcome | None] = []
         numbers = np.full(len(cards.different), NOT_ASKED)
-        for present, objects in cards.present(classes.cards):
-            self._ask(cards.different, present, objects, classes.live, found, numbers)
+        for places, objects in parts:
+            asked = [cards.different[place] for place in places.tolist()]
+            outcomes, of_part = self._outcomes_of(asked, objects, live)
+            numbers[places] = of_part + len(found)
+            found += outcomes
         return found, numbers
 
-    def _ask(
-        self,
-        cards: Sequence[AskedCard],
-        places: Ints,
-        objects: DistinctObjects[Card],
-        live: LiveSnapshot,
-        found: list[Outcome | None],
-        numbers: NDArray[np.intp],
-    ) -> None:
-        """Add the outcomes of the cards in these places, and their numbers."""
-        new = places
+    def _outcomes_of(
+        self, cards: Sequence[AskedCard], objects: DistinctObjects[Card], live: LiveSnapshot
+    ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
+        """Return different outcomes of cards, and the number of that of each; `objects` number the cards."""
+        found: list[Outcome | None] = []
+        numbers = np.full(len(cards), NOT_ASKED)
+        new = np.arange(len(cards))
         known, class_of = self._walker.verdicts, self._walker.card_class
         if known:
-            is_known = [class_of(cards[each].card, cards[each].answer) in known for each in places.tolist()]
-            new = places[~np.array(is_known, np.bool_)]
+            new = np.array([class_of(each.card, each.answer) not in known for each in cards]).nonzero()[0]
         columns = self._fitting.cards.columns if len(new) >= MIN_CARDS else None
         if columns is not None:
             asked = [cards[place] for place in new.tolist()]
             frames = self._fitting.cards.frames(self._attempt)
             with suppress(NotColumnar):
-                outcomes, of_new = columns.outcomes(asked, objects, frames, live)
-                numbers[new] = np.where(of_new == NOT_ASKED, NOT_ASKED, of_new + len(found))
+                outcomes, numbers[new] = columns.outcomes(asked, objects, frames, live)
                 found += outcomes
-        for place in places[numbers[places] == NOT_ASKED].tolist():
+        for place in (numbers == NOT_ASKED).nonzero()[0].tolist():
             numbers[place] = len(found)
             found.append(self._outcome(cards[place].card, cards[place].answer))
+        return found, numbers
 
     def _outcome(self, card: Card, identity: IdentityAnswer) -> Outcome | None:
         """Return the outcome of cards of one class; None if a test fails."""

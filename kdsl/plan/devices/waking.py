@@ -7,6 +7,7 @@ changes what a device reads.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.check.analyses.cures import device_cures
@@ -19,7 +20,7 @@ from kdsl.plan.devices.inventories import Inventories
 
 
 class Waking:
-    """What the pods wait for that the devices of a profile reject."""
+    """The events that wake the pods which the devices of a profile reject."""
 
     def __init__(
         self, devices: Iterable[CheckedDevice], fns: Fns, records: Iterable[str], inventories: Inventories
@@ -84,6 +85,10 @@ class Waking:
         )
 
     def _are_locked_alike(self, before: NodeFacts, after: NodeFacts) -> bool:
+        return all(before.annotations.get(key) == after.annotations.get(key) for key in self._lock_keys)
+
+    @cached_property
+    def _lock_keys(self) -> frozenset[str]:
+        """The annotations with the locks of nodes. Reading them compiles a section of each device."""
         locks = (program.lock for program in self._inventories.programs.values())
-        keys = {lock.key for lock in locks if lock is not None}
-        return all(before.annotations.get(key) == after.annotations.get(key) for key in keys)
+        return frozenset(lock.key for lock in locks if lock is not None)

@@ -1,4 +1,4 @@
-"""What wakes pods that devices reject: free cards, and what the devices read beside them."""
+"""Events that wake pods which devices reject: free cards, and what the devices read beside them."""
 
 from __future__ import annotations
 
