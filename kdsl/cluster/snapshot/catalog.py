@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final, TypeVar, cast
 
+from kdsl.base.change_log import ChangeLog
 from kdsl.base.frozen_map import NO_STRINGS, FrozenMap, freeze
 from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.kinds import NAMESPACED, CatalogObject
@@ -85,7 +86,10 @@ def key_of(api_object: CatalogObject) -> str:
 
 
 class Catalog:
-    """The objects by kind, and versions that rise with every change. Only the cache writes to it."""
+    """The objects by kind, and versions that rise with every change. Only the cache writes to it.
+
+    `device_claim_changes` logs the keys of changed ResourceClaims.
+    """
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, CatalogObject]] = {kind: {} for kind in _WORDS}
@@ -100,6 +104,7 @@ class Catalog:
         # The keys of the ResourceQuotas of each namespace.
         self._quota_keys: dict[str, tuple[str, ...]] = {}
         self._device_resources: Mapping[str, DeviceClass] = {}
+        self.device_claim_changes: ChangeLog[str] = ChangeLog()
         self.storage = StorageIndex()
 
     def copy(self) -> Catalog:
@@ -284,6 +289,8 @@ class Catalog:
             keys += [] if api_object is None else [key]
             _set(self._quota_keys, namespace, tuple(keys) or None)
             _set(self._quotas, namespace, self._limits(namespace) or None)
+        elif kind == ResourceClaim.KIND:
+            self.device_claim_changes.note(key, len(self._objects[kind]))
         elif kind == DeviceClass.KIND:
             self._device_resources = offered_by(self.device_classes.values())
         elif _WORDS[kind] is CatalogWord.STORAGE:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kdsl.base.quantity import Quantity
+    from kdsl.cluster.objects.node import NodeInfo
 
     from kdsl_plugins.dynamic_resources.devices import PoolDevice
-    from kdsl_plugins.dynamic_resources.pools import Pool
+    from kdsl_plugins.dynamic_resources.pools import Pool, SliceIndex
     from kdsl_plugins.dynamic_resources.requests import PodRequests, Request
     from kdsl_plugins.dynamic_resources.usage import Usage
 
@@ -63,10 +64,12 @@ class Found:
 
 
 class Alike:
-    """Finds the nodes that look alike to the requests of a pod."""
+    """Finds the nodes that look alike to the requests of a pod. `reads` are equal for requests to which the
+    same nodes look alike.
+    """
 
-    def __init__(self, requests: PodRequests, looks: Looks, usage: Usage) -> None:
-        self._looks, self._usage = looks, usage
+    def __init__(self, requests: PodRequests, slices: SliceIndex, looks: Looks, usage: Usage) -> None:
+        self.slices, self._looks, self.usage = slices, looks, usage
         # Other requests do not read devices in use.
         self._reads_all = any(
             one.is_for_all or one.has_admin_access
@@ -74,15 +77,21 @@ class Alike:
             for alternatives in claim.requests
             for one in alternatives
         )
+        self.reads = (looks, self._reads_all)
+
+    def key_on(self, node: NodeInfo) -> object:
+        """Return equal keys for nodes that look alike; None for a node that looks like no other."""
+        pools = self.slices.pools_on(node)
+        return self.key(pools, self.devices(pools))
 
     def devices(self, pools: Sequence[Pool]) -> Devices:
         """Return the devices that requests can get of some pools."""
         if self._reads_all:
             return tuple([pool.devices for pool in pools])
-        return tuple(map(self._usage.free, pools))
+        return tuple(map(self.usage.free, pools))
 
     def key(self, pools: Sequence[Pool], devices: Devices) -> object:
-        """Return equal keys for nodes that look alike; None for a node that looks like no other."""
+        """Return the key of a node with these pools and devices, as `key_on` does."""
         looks, key = self._looks, list[object]()
         for pool, usable in zip(pools, devices, strict=True):
             if pool.asks_node:
@@ -98,15 +107,16 @@ class Alike:
 
     def _in_use(self, pool: Pool) -> tuple[bool, ...]:
         """Return which devices of a pool are in use, if requests read that."""
-        if not self._reads_all or self._usage.free(pool) is pool.devices:
+        if not self._reads_all or self.usage.free(pool) is pool.devices:
             return ()
-        in_use = self._usage.devices
+        in_use = self.usage.devices
         return tuple([each.id in in_use for each in pool.devices])
 
     def _shares(self, devices: Sequence[PoolDevice]) -> tuple[object, ...]:
-        """Return the capacity in use of devices that claims share."""
-        shared = self._usage.shared
-        return tuple([frozen(shared.get(each.id)) for each in devices]) if shared else ()
+        """Return the capacity in use of devices that claims share; nothing if none is."""
+        shared = self.usage.shared
+        found = tuple([frozen(shared.get(each.id)) for each in devices]) if shared else ()
+        return found if any(each is not None for each in found) else ()
 
 
 def places_of(chosen: Sequence[Sequence[Chosen]], devices: Devices) -> Places:

@@ -14,6 +14,7 @@ from kdsl.cluster.api.device_objects import Allocation, DeviceClass, ResourceCla
 from kdsl_plugins.dynamic_resources.alike import Alike, Devices, Found, Places, places_of
 from kdsl_plugins.dynamic_resources.conditions import Conditions
 from kdsl_plugins.dynamic_resources.errors import AllocationError, LongSearchError
+from kdsl_plugins.dynamic_resources.node_groups import NodeGroups
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
 from kdsl_plugins.dynamic_resources.requests import PodRequests
 from kdsl_plugins.dynamic_resources.search import Choices, Search
@@ -21,8 +22,11 @@ from kdsl_plugins.dynamic_resources.steps import NODE_STEPS, PATIENCE, Steps
 from kdsl_plugins.dynamic_resources.usage import Usage
 
 if TYPE_CHECKING:
+    import numpy as np
     from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
     from kdsl.hooks.context import DeviceConditions
+    from numpy.typing import NDArray
 
     from kdsl_plugins.dynamic_resources.pools import Pool
 
@@ -44,7 +48,7 @@ class Allocator:
     ) -> None:
         self._requests, self._slices, self._usage, self._conditions = requests, slices, usage, conditions
         attributes = conditions.attributes(requests.conditions)
-        self._alike = Alike(requests, slices.looks(attributes, requests.attributes), usage)
+        self._alike = Alike(requests, slices, slices.looks(attributes, requests.attributes), usage)
         self._steps = Steps()
         self._answers: dict[str, _Answer] = {}
         self._places: dict[object, Places | None] = {}
@@ -73,6 +77,20 @@ class Allocator:
         """
         found = self.found(node)
         return None if found is None else found.allocations
+
+    def groups(self, nodes: NodeSet) -> NDArray[np.int32] | None:
+        """Return the number of each node's group: an answer about one node of it holds for all, but errors.
+
+        Nodes that are `ALONE` look like no other; None if all of them have to be asked.
+        """
+        snapshot = nodes.snapshot
+        if len(nodes) < 2 or not snapshot.has_live_facts:
+            return None
+        groups: NodeGroups = snapshot.live.kept[NodeGroups]
+        try:
+            return groups.of(nodes.rows, self._alike)
+        except AllocationError:
+            return None
 
     def found(self, node: NodeInfo) -> Found | None:
         """Return the devices of a node for the claims, as `on` does, without building allocations."""

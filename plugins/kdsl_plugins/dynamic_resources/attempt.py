@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 from kdsl.base.resources import is_extended
 from kdsl.cluster.api.device_objects import DeviceClaim, ResourceClaim, ResourceClaimSpec
 from kdsl.cluster.objects.selectors import NodeSelector
@@ -13,18 +14,23 @@ from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_r
 from kdsl.cluster.resource_claims.extended_claims import RequestMapping
 from kdsl.cluster.resource_claims.readiness import is_usable
 from kdsl.cluster.snapshot.catalog import key_of
-from kdsl.hooks import Code, Status
+from kdsl.hooks import Code, Status, StatusColumn
+from kdsl.hooks.status import StatusTable
 from msgspec.structs import replace
 
 from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.extended import extended_requests
+from kdsl_plugins.dynamic_resources.node_groups import ALONE
 
 if TYPE_CHECKING:
     from kdsl.cluster.api.device_objects import DeviceClass
     from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
+    from kdsl.cluster.snapshot.snapshot import Snapshot
+    from numpy.typing import NDArray
 
 NOT_HERE: Final = Status(Code.UNRESOLVABLE, ("resourceclaim not available on the node",))
 NO_DEVICES: Final = Status(Code.UNRESOLVABLE, ("cannot allocate all claims",))
@@ -51,6 +57,7 @@ class Attempt:
     """
 
     pod: PodInfo
+    snapshot: Snapshot
     claims: tuple[ResourceClaim, ...]
     extended: ResourceClaim | None
     left_over: ResourceClaim | None
@@ -59,9 +66,6 @@ class Attempt:
     now: int
     unavailable: set[str] = field(default_factory=set)
     """The keys of allocated claims that some node cannot use."""
-    found: dict[str, Found] = field(default_factory=dict)
-    """The devices for the new claims, by node that passed."""
-    _mappings: dict[str, tuple[RequestMapping, ...]] = field(default_factory=dict)
     _everywhere: Wanted | None = None
     _wanted: dict[tuple[str, ...], Wanted] = field(default_factory=dict)
     _places: tuple[tuple[str, NodeSelector], ...] = ()
@@ -90,16 +94,47 @@ class Attempt:
             request.first_available for one in self.new_claims for request in one.spec.devices.requests
         )
 
+    def statuses(self, nodes: NodeSet) -> StatusColumn:
+        """Return the reason why the pod cannot run on each node, as `judged` does."""
+        groups = None
+        wanted = self._everywhere
+        if wanted is not None and wanted.allocator is not None and not (self._places or self._unusable):
+            groups = wanted.allocator.groups(nodes)
+        if groups is None or self.left_over is not None:
+            return StatusColumn.of(map(self.judged, nodes.nodes()))
+        return self._by_group(nodes, groups)
+
+    def _by_group(self, nodes: NodeSet, groups: NDArray[np.int32]) -> StatusColumn:
+        """Return the reason of each node; the first node of a group answers for all, unless it fails."""
+        info, rows, table = nodes.snapshot.info, nodes.rows, StatusTable()
+        numbers, firsts = np.unique(groups, return_index=True)
+        # The last cell is that of `ALONE`.
+        of_group = np.zeros(numbers[-1] + 2, np.int32)
+        of_node: dict[int, int] = {}
+        asked = np.concatenate((firsts[numbers != ALONE], (groups == ALONE).nonzero()[0]))
+        for place in sorted(asked.tolist()):
+            group, status = groups.item(place), self.judged(info(rows.item(place)))
+            found = 0 if status is None else table.number(status)
+            if group != ALONE and (status is None or status is NO_DEVICES):
+                of_group[group] = found
+                continue
+            for other in (groups == group).nonzero()[0].tolist() if group != ALONE else (place,):
+                status = self.judged(info(rows.item(other)))
+                of_node[other] = 0 if status is None else table.number(status)
+        ids = of_group.take(groups)
+        ids[[*of_node]] = [*of_node.values()]
+        return StatusColumn(ids, table)
+
     def judged(self, node: NodeInfo) -> Status | None:
         """Return the reason why the pod cannot run on a node; None if it can."""
         if self.left_over is not None:
             return LEFT_OVER
         if self._others and any(node.allocatable.amount(name) == 0 for name in self._others):
             return NO_RESOURCE
-        wanted, found = self._everywhere or self._wanted_on(node), None
-        if wanted.allocator is not None:
+        allocator = self._wanted_on(node).allocator
+        if allocator is not None:
             try:
-                found = wanted.allocator.found(node)
+                found = allocator.found(node)
             except AllocationError as error:
                 return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
             if found is None:
@@ -110,15 +145,17 @@ class Attempt:
             self.unavailable |= unavailable
             if unavailable:
                 return NOT_HERE
-        if found is not None:
-            self.found[node.name] = found
-            if wanted.mappings:
-                self._mappings[node.name] = wanted.mappings
         return None
+
+    def found_on(self, node: NodeInfo) -> Found | None:
+        """Return the devices of a node that passed for the new claims; None without new claims."""
+        allocator = self._wanted_on(node).allocator
+        return None if allocator is None else allocator.found(node)
 
     def plan(self, node: str) -> ClaimPlan:
         """Return the plan of the claims for a pod that gets a node."""
-        found = self.found.get(node)
+        info = self.snapshot.node(node)
+        found = None if info is None else self.found_on(info)
         new = iter(() if found is None else zip(found.requests.claims, found.allocations, strict=True))
         pod, reservations = self.pod, []
         for claim in self.claims:
@@ -126,13 +163,15 @@ class Attempt:
             if not is_reserved_for(claim, pod.uid):
                 reservations.append(Reservation(claim, allocation))
         # The claim for extended resources is the last one.
-        mappings = self._mappings.get(node, ())
+        mappings = () if info is None else self._wanted_on(info).mappings
         reservations += (Reservation(one.claim, allocation, mappings) for one, allocation in new)
         held = tuple(claim for claim in self.claims if is_reserved_for(claim, pod.uid))
         return ClaimPlan(user_of(pod.name, pod.uid), tuple(reservations), held)
 
     def _wanted_on(self, node: NodeInfo) -> Wanted:
         """Return the devices to find on a node: also those for the resources that it lacks."""
+        if self._everywhere is not None:
+            return self._everywhere
         offered = self.pod.device_resources
         lacking = tuple(name for name in offered if node.allocatable.amount(name) == 0)
         wanted = self._wanted.get(lacking)

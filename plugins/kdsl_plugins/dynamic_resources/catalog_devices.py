@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kdsl.cluster.snapshot.catalog import Catalog, CatalogWord
@@ -15,10 +16,30 @@ if TYPE_CHECKING:
     from kdsl.cluster.api.device_objects import ResourceClaim
 
 
-class _Known(NamedTuple):
+@dataclass(slots=True)
+class _Known:
+    """The index of slices at a version of them. `usage` includes the changes of claims up to `position`, and
+    the claims that were `pending`.
+    """
+
     version: int
     slices: SliceIndex
     usage: Usage
+    position: int = -1
+    pending: tuple[str, ...] = ()
+
+    def follow(self, catalog: Catalog, pending: Mapping[str, ResourceClaim]) -> None:
+        """Read the claims that changed since the last time."""
+        claims, changes = catalog.resource_claims, catalog.device_claim_changes
+        changed: Iterable[str] | None = changes.since(self.position)
+        if changed is None:
+            changed = (*claims, *self.usage.claims)
+        now: dict[str, ResourceClaim | None] = {}
+        for key in (*changed, *self.pending, *pending):
+            claim = claims.get(key)
+            now[key] = claim if is_allocated(claim) else pending.get(key, claim)
+        self.usage.follow(now)
+        self.position, self.pending = changes.position, tuple(pending)
 
 
 class CatalogDevices:
@@ -35,9 +56,7 @@ class CatalogDevices:
             known = self._known[catalog] = _Known(
                 version, SliceIndex(catalog.resource_slices.values()), Usage()
             )
-        claims = catalog.resource_claims
-        assumed = {key: claim for key, claim in pending.items() if not is_allocated(claims.get(key))}
-        known.usage.follow({**claims, **assumed} if assumed else claims)
+        known.follow(catalog, pending)
         return known.slices, known.usage
 
 

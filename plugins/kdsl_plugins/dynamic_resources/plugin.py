@@ -108,6 +108,7 @@ class DynamicResources:
         known = claims_for(pod, catalog.resource_claims.values()) if has_extended else iter(())
         state.values[_STATE] = Attempt(
             pod=pod,
+            snapshot=nodes.snapshot,
             claims=claims,
             extended=new_claim(pod) if has_extended else None,
             left_over=next(known, None),
@@ -145,7 +146,7 @@ class DynamicResources:
         """Reject the nodes that cannot use the devices of the claims, or have none for new ones."""
         attempt = state.values[_STATE]
         assert isinstance(attempt, Attempt)
-        return StatusColumn.of(attempt.judged(node) for node in nodes.nodes())
+        return attempt.statuses(nodes)
 
     @hookimpl
     def post_filter(self, state: CycleState, pod: PodInfo) -> Status:
@@ -179,7 +180,7 @@ class DynamicResources:
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, Attempt) or not attempt.has_alternatives:
             return 0
-        raw = np.array([_score(attempt.found.get(name)) for name in nodes.names()], np.int64)
+        raw = np.array([_score(attempt.found_on(node)) for node in nodes.nodes()], np.int64)
         most = int(raw.max(initial=0))
         return raw * 100 // most if most else 0
 

@@ -29,7 +29,8 @@ MAX_LOOKS: Final = 32
 MAX_NUMBERED: Final = 500_000
 """The most numbers of devices, about: no further set of attributes joins so many."""
 
-_PoolKey = tuple[str, str]
+PoolKey = tuple[str, str]
+"""The driver and the name of a pool."""
 _NO_COUNTERS: Final[Counters] = {}
 
 
@@ -56,7 +57,7 @@ class Pool:
         return f"{self.driver}/{self.name}"
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> PoolKey:
         return (self.driver, self.name)
 
     @property
@@ -74,7 +75,7 @@ class SliceIndex:
         self._slices = sorted(slices, key=_order)
         self._by_node: dict[str, list[int]] = {}
         self._shared: list[tuple[int, NodeMatch]] = []
-        self._by_pool: dict[_PoolKey, list[int]] = {}
+        self._by_pool: dict[PoolKey, list[int]] = {}
         self._devices: dict[int, tuple[PoolDevice, ...]] = {}
         self._pools: dict[tuple[int, ...], Pool | None] = {}
         self._reads: NodeReads | None = None
@@ -100,6 +101,11 @@ class SliceIndex:
             pools = [pool for _, group in groups if (pool := self._pool(tuple(group)))]
             found = self._on[key] = tuple(sorted(pools, key=lambda pool: pool.has_binding_conditions))
         return found
+
+    def nodes_with(self, pools: Iterable[PoolKey]) -> set[str] | None:
+        """Return the names of the nodes that have slices of some pools; None if they may be any nodes."""
+        found = {self._slices[at].spec.node_name for pool in pools for at in self._by_pool.get(pool, ())}
+        return None if "" in found else found
 
     def looks(self, attributes: Attributes, constrained: tuple[str, ...] = ()) -> Looks:
         """Return the kept numbers of devices for these attributes."""
@@ -184,7 +190,7 @@ class SliceIndex:
         return devices
 
 
-def _pool_of(thing: ResourceSlice) -> _PoolKey:
+def _pool_of(thing: ResourceSlice) -> PoolKey:
     return (thing.spec.driver, thing.spec.pool.name)
 
 

@@ -6,41 +6,45 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from kdsl.base.change_log import ChangeLog
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.device_objects import ResourceClaim
 
 from kdsl_plugins.dynamic_resources.amounts import read, rest, total
 from kdsl_plugins.dynamic_resources.devices import DeviceId, PoolDevice
-from kdsl_plugins.dynamic_resources.pools import Counters, Pool
+from kdsl_plugins.dynamic_resources.pools import Counters, Pool, PoolKey
 
 Capacity = Mapping[str, Quantity]
-_PoolKey = tuple[str, str]
 
 
 class Usage:
     """The devices in use; results with administrator access use up nothing.
 
-    `devices` counts the claims that have a device for themselves. It follows the claims of a cluster.
+    `devices` counts the claims that have a device for themselves, `changes` is the log of pools whose devices
+    came into use or became free. It follows the claims of a cluster.
     """
 
     def __init__(self, claims: Iterable[ResourceClaim] = ()) -> None:
         self.devices: Counter[DeviceId] = Counter()
+        self.changes: ChangeLog[PoolKey] = ChangeLog()
         self._claims: dict[str, ResourceClaim] = {}
         self._sharing: dict[str, ResourceClaim] = {}
         self._shared: dict[DeviceId, dict[str, Quantity]] | None = None
-        self._in_pool: Counter[_PoolKey] = Counter()
-        self._left: dict[_PoolKey, dict[Pool, Counters]] = {}
-        self._free: dict[_PoolKey, dict[Pool, tuple[PoolDevice, ...]]] = {}
+        self._in_pool: Counter[PoolKey] = Counter()
+        self._left: dict[PoolKey, dict[Pool, Counters]] = {}
+        self._free: dict[PoolKey, dict[Pool, tuple[PoolDevice, ...]]] = {}
         self.follow({str(at): claim for at, claim in enumerate(claims)})
 
-    def follow(self, claims: Mapping[str, ResourceClaim]) -> None:
-        """Update from all claims by key; only changed ones are read."""
-        known = self._claims
-        for key in [key for key, claim in claims.items() if known.get(key) is not claim]:
-            self._replace(key, claims[key])
-        if len(known) > len(claims):
-            for key in known.keys() - claims.keys():
-                self._replace(key, None)
+    def follow(self, claims: Mapping[str, ResourceClaim | None]) -> None:
+        """Update from claims by key that may have changed; None stands for one that is gone."""
+        for key, claim in claims.items():
+            if self._claims.get(key) is not claim:
+                self._replace(key, claim)
+
+    @property
+    def claims(self) -> Mapping[str, ResourceClaim]:
+        """The claims that are included, by key."""
+        return self._claims
 
     @property
     def shared(self) -> Mapping[DeviceId, Capacity]:
@@ -97,6 +101,7 @@ class Usage:
             pool = (result.driver, result.pool)
             self._free.pop(pool, None)
             self._left.pop(pool, None)
+            self.changes.note(pool, len(self._in_pool))
             if not result.share_id:
                 _add(self.devices, (*pool, result.device), by)
                 _add(self._in_pool, pool, by)

@@ -1,0 +1,116 @@
+"""One node of a group answers for all of them; groups follow the nodes, slices and claims of a cluster."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from kdsl.base.frozen_map import freeze
+from kdsl.cluster.api.device_objects import ResourceClaim
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from msgspec import to_builtins
+
+from kdsl_plugins.dynamic_resources.allocator import Allocator
+from kdsl_plugins.dynamic_resources.attempt import Attempt
+from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
+from kdsl_plugins.dynamic_resources.node_groups import MAX_KEYS
+from tests.plugins.device_manifests import claiming_pod
+from tests.plugins.devices import CONDITIONS, allocated, claim, request, slice_of
+from tests.plugins.test_device_keeping import CLASSES, FreshIndex, Life
+
+POD = PodInfo.of(read_values([claiming_pod("p", "c")]).pods[0])
+Allocate = Callable[[Sequence[ResourceClaim]], Allocator]
+
+
+def facts(at: int, zone: str) -> NodeFacts:
+    return NodeFacts(f"n{at}", freeze({"zone": zone}))
+
+
+class ClusterLife(Life):
+    """A cluster in which nodes come, go and change, too."""
+
+    def __init__(self, seed: int) -> None:
+        self.cluster = ClusterCache()
+        super().__init__(seed)
+        self.catalog = self.cluster.snapshot().catalog
+        for at in range(12):
+            self.cluster.add_node(facts(at, "ab"[at % 2]))
+            self.change_slice()
+
+    def change(self) -> None:
+        # Groups outlive all but slices.
+        changes = [self.change_slice, self.change_claim, self.change_pending, self.change_node]
+        self.random.choices(changes, (1, 6, 3, 4))[0]()
+
+    def change_node(self) -> None:
+        random, at = self.random, self.random.randrange(14)
+        if random.random() < 0.3 and self.cluster.has_node(f"n{at}"):
+            self.cluster.remove_node(f"n{at}")
+        else:
+            self.cluster.add_node(facts(at, random.choice("ab")))
+
+    def attempt(self, claims: Sequence[ResourceClaim], allocate: Allocate) -> Attempt:
+        return Attempt(POD, self.cluster.snapshot(), tuple(claims), None, None, {}, allocate, now=0)
+
+    def kept_attempt(self, claims: Sequence[ResourceClaim]) -> Attempt:
+        known = self.kept.of(self.catalog, self.pending)
+        return self.attempt(claims, lambda new: Allocator.of(new, CLASSES, *known, CONDITIONS))
+
+    def fresh_attempt(self, claims: Sequence[ResourceClaim]) -> Attempt:
+        present = self.catalog.resource_claims
+        in_use = [each for each in present.values() if is_allocated(each)]
+        in_use += [each for key, each in self.pending.items() if not is_allocated(present.get(key))]
+        slices = FreshIndex(self.catalog.resource_slices.values())
+        return self.attempt(claims, lambda new: Allocator.of(new, CLASSES, slices, in_use, CONDITIONS))
+
+    def some_nodes(self) -> NodeSet:
+        """Return most nodes, in some order."""
+        every = NodeSet.all(self.cluster.snapshot())
+        places = self.random.sample(range(len(every)), self.random.randint(len(every) // 2, len(every)))
+        return NodeSet(every.snapshot, every.rows[places])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_answers_by_group_are_those_of_each_node(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 8 if seed % 2 else MAX_KEYS
+    monkeypatch.setattr("kdsl_plugins.dynamic_resources.node_groups.MAX_KEYS", most)
+    life = ClusterLife(seed)
+    wanted = [life.some_claims() for _ in range(3)]
+    for _ in range(300):
+        life.change()
+        claims, nodes = life.random.choice(wanted), life.some_nodes()
+        kept, fresh = life.kept_attempt(claims), life.fresh_attempt(claims)
+        column = kept.statuses(nodes)
+        for node, status in zip(nodes.nodes(), column, strict=True):
+            expected = fresh.judged(node)
+            assert (status.code, status.reasons) == (
+                (expected.code, expected.reasons) if expected else (column.table[0].code, ())
+            )
+            if expected is None:
+                found, other = kept.found_on(node), fresh.found_on(node)
+                assert found is not None and other is not None
+                assert to_builtins(found.allocations) == to_builtins(other.allocations)
+
+
+def test_devices_that_come_into_use_change_the_group_of_their_node_only() -> None:
+    cluster, kept = ClusterCache(), CatalogDevices()
+    for at in range(12):
+        cluster.add_node(facts(at, "a"))
+        cluster.put(slice_of("d0", "d1", name=f"s{at}", node_name=f"n{at}", pool=f"p{at}"))
+
+    def groups() -> list[int]:
+        snapshot = cluster.snapshot()
+        known = kept.of(snapshot.catalog, {})
+        found = Allocator.of([claim(request("r", 2))], CLASSES, *known, CONDITIONS).groups(
+            NodeSet.all(snapshot)
+        )
+        assert found is not None
+        return [int(number) for number in found]
+
+    assert groups() == [0] * 12
+    cluster.put(allocated("d0", pool="p3"))
+    assert groups() == [0, 0, 0, 1, *[0] * 8]
+    cluster.remove("ResourceClaim", "default/other")
+    assert groups() == [0] * 12
