@@ -294,7 +294,7 @@ class Catalog:
         elif kind == DeviceClass.KIND:
             self._device_resources = offered_by(self.device_classes.values())
         elif _WORDS[kind] is CatalogWord.STORAGE:
-            self.storage.note(kind, key)
+            self.storage.changes.note((kind, key), len(self._objects[kind]))
             if api_object is None:
                 self.storage.remove(kind, key)
             else:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from kdsl.base.change_log import ChangeLog
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.api.storage_objects import CSINode, PersistentVolume, VolumeAttachment
 from kdsl.cluster.objects.volumes import VolumeInfo
@@ -16,8 +17,6 @@ _NO_ATTACHMENTS: Final[Mapping[str, VolumeAttachment]] = MappingProxyType({})
 _NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 _MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 _NO_PLUGINS: Final = frozenset[str]()
-_MOST_CHANGES: Final = 4096
-"""The most changes that are logged; of more, the older half is dropped."""
 
 
 class StorageIndex:
@@ -32,8 +31,8 @@ class StorageIndex:
         self._limited: Counter[str] = Counter()
         self._migrated: dict[str, frozenset[str]] = {}
         self.csi_nodes_version = 0
-        self._changes: list[tuple[str, str]] = []
-        self._dropped = 0
+        self.changes: ChangeLog[tuple[str, str]] = ChangeLog()
+        """The kind and key of each changed object."""
 
     def copy(self) -> StorageIndex:
         """Return an independent index with the same contents."""
@@ -75,23 +74,6 @@ class StorageIndex:
     def is_limited(self, driver: str) -> bool:
         """Return whether a CSI driver has a limit on some node."""
         return self._limited[driver] > 0
-
-    @property
-    def position(self) -> int:
-        """The end of the log of changes; it only rises."""
-        return self._dropped + len(self._changes)
-
-    def since(self, position: int) -> list[tuple[str, str]] | None:
-        """Return kind and key of the objects that changed after `position`; None if it was dropped."""
-        return None if position < self._dropped else self._changes[position - self._dropped :]
-
-    def note(self, kind: str, key: str) -> None:
-        """Log a change of a storage object."""
-        self._changes.append((kind, key))
-        if len(self._changes) > _MOST_CHANGES:
-            dropped = len(self._changes) // 2
-            del self._changes[:dropped]
-            self._dropped += dropped
 
     def put(self, api_object: CatalogObject) -> None:
         """Add or update a volume, an attachment or a CSI node; ignore other objects."""

@@ -132,7 +132,7 @@ class VolumeCounts:
         with self._lock:
             live, storage = self._live, self._live.catalog.storage
             changed = self._changed.take(live.fact_changes, live.usage_changes)
-            named = storage.since(self._position)
+            named = storage.changes.since(self._position)
             has_other_csi_nodes = storage.csi_nodes_version != self._csi_nodes_version
             if has_other_csi_nodes or live.nodes_version != self._nodes_version:
                 self._limits = {}
@@ -150,7 +150,7 @@ class VolumeCounts:
                 self._write(live.order.tolist())
             elif changed or named:
                 self._write({*changed, *self._rows_of(named)})
-            self._position, self._nodes_version = storage.position, live.nodes_version
+            self._position, self._nodes_version = storage.changes.position, live.nodes_version
             self._csi_nodes_version = storage.csi_nodes_version
 
     def _rows_of(self, named: Iterable[_Name]) -> Iterator[int]:
