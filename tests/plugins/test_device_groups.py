@@ -4,28 +4,38 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from kdsl.base.frozen_map import freeze
+from kdsl.base.resources import Resources
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.resource_claims.extended_claims import new_claim
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from msgspec import to_builtins
 
+from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator
 from kdsl_plugins.dynamic_resources.attempt import Attempt
 from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
 from kdsl_plugins.dynamic_resources.node_groups import MAX_KEYS
 from tests.plugins.device_manifests import claiming_pod
-from tests.plugins.devices import CONDITIONS, allocated, claim, request, slice_of
+from tests.plugins.devices import CLASS, CONDITIONS, allocated, claim, request, slice_of
 from tests.plugins.test_device_keeping import CLASSES, FreshIndex, Life
+from tests.plugins.test_extended_resources import container, pod
 
+GPU = "example.com/gpu"
 POD = PodInfo.of(read_values([claiming_pod("p", "c")]).pods[0])
+GPU_POD = PodInfo.of(read_values([pod("q", container("c", 2))]).pods[0]).with_fields(device_resources=(GPU,))
 Allocate = Callable[[Sequence[ResourceClaim]], Allocator]
 
 
-def facts(at: int, zone: str) -> NodeFacts:
-    return NodeFacts(f"n{at}", freeze({"zone": zone}))
+def facts(at: int, zone: str, gpus: int = 0) -> NodeFacts:
+    return NodeFacts(f"n{at}", freeze({"zone": zone}), allocatable=Resources({GPU: gpus}))
+
+
+def written(found: Found | None) -> object:
+    return None if found is None else to_builtins(found.allocations)
 
 
 class ClusterLife(Life):
@@ -49,10 +59,15 @@ class ClusterLife(Life):
         if random.random() < 0.3 and self.cluster.has_node(f"n{at}"):
             self.cluster.remove_node(f"n{at}")
         else:
-            self.cluster.add_node(facts(at, random.choice("ab")))
+            self.cluster.add_node(facts(at, random.choice("ab"), random.randrange(12) // 11))
 
     def attempt(self, claims: Sequence[ResourceClaim], allocate: Allocate) -> Attempt:
-        return Attempt(POD, self.cluster.snapshot(), tuple(claims), None, None, {}, allocate, now=0)
+        """Return the attempt of a pod with claims; one without claims requests an extended resource."""
+        snapshot, named = self.cluster.snapshot(), tuple(claims)
+        if claims:
+            return Attempt(POD, snapshot, named, None, None, {}, allocate, now=0)
+        new = new_claim(GPU_POD)
+        return Attempt(GPU_POD, snapshot, (), new, None, {GPU: CLASS}, allocate, now=0)
 
     def kept_attempt(self, claims: Sequence[ResourceClaim]) -> Attempt:
         known = self.kept.of(self.catalog, self.pending)
@@ -77,7 +92,7 @@ def test_answers_by_group_are_those_of_each_node(seed: int, monkeypatch: pytest.
     most = 8 if seed % 2 else MAX_KEYS
     monkeypatch.setattr("kdsl_plugins.dynamic_resources.node_groups.MAX_KEYS", most)
     life = ClusterLife(seed)
-    wanted = [life.some_claims() for _ in range(3)]
+    wanted = [[], *(life.some_claims() for _ in range(3))]
     for _ in range(300):
         life.change()
         claims, nodes = life.random.choice(wanted), life.some_nodes()
@@ -89,9 +104,7 @@ def test_answers_by_group_are_those_of_each_node(seed: int, monkeypatch: pytest.
                 (expected.code, expected.reasons) if expected else (column.table[0].code, ())
             )
             if expected is None:
-                found, other = kept.found_on(node), fresh.found_on(node)
-                assert found is not None and other is not None
-                assert to_builtins(found.allocations) == to_builtins(other.allocations)
+                assert written(kept.found_on(node)) == written(fresh.found_on(node))
 
 
 def test_devices_that_come_into_use_change_the_group_of_their_node_only() -> None:

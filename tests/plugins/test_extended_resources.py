@@ -253,3 +253,11 @@ def test_containers_share_devices_where_they_do_not_run_together(
     assert {short(one.name): one.exactly.count for one in found.requests if one.exactly} == requests
     assert [f"{one.container} {short(one.request)}" for one in found.mappings] == mappings
     assert {one.resource for one in found.mappings} == {GPU}
+
+
+def test_nodes_that_lack_different_resources_are_asked_for_different_devices() -> None:
+    others = [with_resource("b", "2"), with_resource("e", "0")]
+    slices = [resource_slice(name, "g0") for name in "acde"]
+    with World(*map(node, "acd"), *others, CLASS, *slices) as world:
+        made = [pod(f"p{at}", container("c", 1)) for at in range(7)]
+        assert sorted(world.schedule(each).node for each in made) == ["", "a", "b", "b", "c", "d", "e"]

@@ -97,10 +97,10 @@ class Attempt:
     def statuses(self, nodes: NodeSet) -> StatusColumn:
         """Return the reason why the pod cannot run on each node, as `judged` does."""
         groups = None
-        wanted = self._everywhere
-        if wanted is not None and wanted.allocator is not None and not (self._places or self._unusable):
-            groups = wanted.allocator.groups(nodes)
-        if groups is None or self.left_over is not None:
+        if self.left_over is None and not (self._places or self._unusable):
+            wanted = self._wanted_on_all(nodes)
+            groups = None if wanted is None or wanted.allocator is None else wanted.allocator.groups(nodes)
+        if groups is None:
             return StatusColumn.of(map(self.judged, nodes.nodes()))
         return self._by_group(nodes, groups)
 
@@ -168,24 +168,40 @@ class Attempt:
         held = tuple(claim for claim in self.claims if is_reserved_for(claim, pod.uid))
         return ClaimPlan(user_of(pod.name, pod.uid), tuple(reservations), held)
 
+    def _wanted_on_all(self, nodes: NodeSet) -> Wanted | None:
+        """Return the devices to find on each of some nodes; None if they differ, or if a node has none of a
+        resource that no class offers.
+        """
+        if self._everywhere is not None:
+            return self._everywhere
+        lacking = []
+        for name in (*self._others, *self.pod.device_resources):
+            is_lacking = nodes.snapshot.allocatable(name).take(nodes.rows) == 0
+            if not is_lacking.any():
+                continue
+            if name in self._others or not is_lacking.all():
+                return None
+            lacking.append(name)
+        return self._wanted_without(tuple(lacking))
+
     def _wanted_on(self, node: NodeInfo) -> Wanted:
         """Return the devices to find on a node: also those for the resources that it lacks."""
         if self._everywhere is not None:
             return self._everywhere
         offered = self.pod.device_resources
-        lacking = tuple(name for name in offered if node.allocatable.amount(name) == 0)
-        wanted = self._wanted.get(lacking)
-        if wanted is None:
-            wanted = self._wanted[lacking] = self._wanted_without(lacking)
-        return wanted
+        return self._wanted_without(tuple([name for name in offered if node.allocatable.amount(name) == 0]))
 
     def _wanted_without(self, lacking: tuple[str, ...]) -> Wanted:
-        claims = self.new_claims
-        requests, mappings = extended_requests(self.pod, lacking, self.classes)
-        if self.extended is not None and requests:
-            spec = ResourceClaimSpec(DeviceClaim(list(requests)))
-            claims.append(replace(self.extended, spec=spec))
-        return Wanted(self.allocate(claims) if claims else None, mappings)
+        """Return the devices to find on nodes that lack these extended resources."""
+        wanted = self._wanted.get(lacking)
+        if wanted is None:
+            claims = self.new_claims
+            requests, mappings = extended_requests(self.pod, lacking, self.classes)
+            if self.extended is not None and requests:
+                spec = ResourceClaimSpec(DeviceClaim(list(requests)))
+                claims.append(replace(self.extended, spec=spec))
+            wanted = Wanted(self.allocate(claims) if claims else None, mappings)
+        return self._wanted.setdefault(lacking, wanted)
 
 
 def _places(claims: Sequence[ResourceClaim]) -> Iterator[tuple[str, NodeSelector]]:
