@@ -1,4 +1,4 @@
-"""Pods that claim devices: `python -m tests.bench.claims [--nodes N] [--pods N] [--unlike]`.
+"""Pods that claim devices: `python -m tests.bench.claims [--nodes N] [--pods N] [--unlike] [--calls]`.
 
 Every node has eight devices, and every pod a claim of its own for one to four of them, with a selector. With
 `--unlike` no two devices have the same attributes and no two claims the same selector. Prints the figures of one
@@ -19,8 +19,9 @@ from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
+from kdsl.cycle.decision import Decision
 
-from tests.bench.decisions import PROFILE
+from tests.bench.decisions import PROFILE, calls_of, figures_of
 from tests.plugins.device_manifests import (
     DRIVER,
     Manifest,
@@ -75,35 +76,42 @@ def pod_objects(pods: int, unlike: bool) -> Iterator[Manifest]:
 @click.option("--nodes", default=1_000, show_default=True)
 @click.option("--pods", default=600, show_default=True)
 @click.option("--unlike", is_flag=True, help="No two devices and no two selectors are alike.")
-def main(nodes: int, pods: int, unlike: bool) -> None:
-    """Place pods with claims, and print how long the decisions take."""
+@click.option("--calls", is_flag=True, help="Count calls of functions instead of measuring times.")
+def main(nodes: int, pods: int, unlike: bool, calls: bool) -> None:
+    """Place pods with claims, and print the cost of the decisions."""
     read = read_values([*cluster_objects(nodes, unlike), *pod_objects(pods, unlike)])
     assert read.diagnostics == ()
     cluster = ClusterCache.of([*read.nodes, *read.catalog])
     checked = check_rules((shipped_rules(),))
     assert checked.rules is not None, checked.diagnostics
-    times: list[float] = []
-    placed = 0
     ports = MemoryBinder(cluster), ManualClock(), Settings(profile=PROFILE)
     with build_engine(checked.rules, cluster, *ports, claims=MemoryClaims(cluster)) as engine:
-        last = time.perf_counter()
-        for decision in engine.decisions(list(map(PodInfo.of, read.pods))):
-            now = time.perf_counter()
-            times.append(1e3 * (now - last))
-            last, placed = now, placed + bool(decision.node)
+        decisions = engine.decisions(list(map(PodInfo.of, read.pods)))
+        figures = _counted(decisions) if calls else _timed(decisions)
+    print(json.dumps({"nodes": nodes, "pods": pods, "unlike": unlike, **figures}))
+
+
+def _counted(decisions: Iterator[Decision]) -> dict[str, float]:
+    first, *others = calls_of(decisions)
+    return {"first": first, **figures_of(others)}
+
+
+def _timed(decisions: Iterator[Decision]) -> dict[str, float]:
+    times: list[float] = []
+    placed, last = 0, time.perf_counter()
+    for decision in decisions:
+        now = time.perf_counter()
+        times.append(1e3 * (now - last))
+        last, placed = now, placed + bool(decision.node)
     first, *others = times
     others.sort()
-    figures = {
-        "nodes": nodes,
-        "pods": pods,
-        "unlike": unlike,
+    return {
         "placed": placed,
         "first_ms": round(first, 1),
         "p50_ms": round(others[len(others) // 2], 2),
         "p99_ms": round(others[len(others) * 99 // 100], 2),
         "pods_per_second": round(1e3 * len(others) / sum(others), 1),
     }
-    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, count, islice
@@ -33,6 +33,7 @@ from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
+from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
 
 from tests.bench import features, full, shapes, unlike_cards
@@ -74,26 +75,38 @@ def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
     """Schedule the pending pods of a shape and return the calls of Python and C functions for each decision:
     the same in every run, on any machine.
     """
+    with _prepared(shape, nodes, pods, bound) as (engine, pending, _):
+        return {
+            "shape": shape,
+            "nodes": nodes,
+            "pods": pods,
+            **figures_of(calls_of(engine.decisions(pending))),
+        }
+
+
+def calls_of(decisions: Iterable[Decision]) -> list[int]:
+    """Return the calls of Python and C functions for each decision."""
     calls = 0
 
-    def count(frame: FrameType, event: str, value: object) -> None:
+    def count_call(frame: FrameType, event: str, value: object) -> None:
         nonlocal calls
         calls += event in ("call", "c_call")
 
     found: list[int] = []
-    with _prepared(shape, nodes, pods, bound) as (engine, pending, _):
-        sys.setprofile(count)
-        try:
-            for _ in engine.decisions(pending):
-                found.append(calls)
-                calls = 0
-        finally:
-            sys.setprofile(None)
-    found.sort()
+    sys.setprofile(count_call)
+    try:
+        for _ in decisions:
+            found.append(calls)
+            calls = 0
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def figures_of(calls: Iterable[int]) -> Json:
+    """Return the mean and the percentiles of the calls of decisions."""
+    found = sorted(calls)
     return {
-        "shape": shape,
-        "nodes": nodes,
-        "pods": pods,
         "calls": round(sum(found) / len(found)),
         "p50_calls": found[len(found) // 2],
         "p99_calls": found[len(found) * 99 // 100],
