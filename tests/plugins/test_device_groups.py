@@ -105,6 +105,9 @@ def test_answers_by_group_are_those_of_each_node(seed: int, monkeypatch: pytest.
             )
             if expected is None:
                 assert written(kept.found_on(node)) == written(fresh.found_on(node))
+        passed = nodes.take(column.passed)
+        each = [NodeSet(passed.snapshot, passed.rows[at : at + 1]) for at in range(len(passed))]
+        assert kept.scores(passed).tolist() == [fresh.scores(one).item() for one in each]
 
 
 def test_devices_that_come_into_use_change_the_group_of_their_node_only() -> None:

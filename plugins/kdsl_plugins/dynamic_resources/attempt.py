@@ -19,7 +19,7 @@ from kdsl.hooks.status import StatusTable
 from msgspec.structs import replace
 
 from kdsl_plugins.dynamic_resources.alike import Found
-from kdsl_plugins.dynamic_resources.allocator import Allocator
+from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.extended import extended_requests
 from kdsl_plugins.dynamic_resources.node_groups import ALONE
@@ -96,34 +96,50 @@ class Attempt:
 
     def statuses(self, nodes: NodeSet) -> StatusColumn:
         """Return the reason why the pod cannot run on each node, as `judged` does."""
-        groups = None
-        if self.left_over is None and not (self._places or self._unusable):
-            wanted = self._wanted_on_all(nodes)
-            groups = None if wanted is None or wanted.allocator is None else wanted.allocator.groups(nodes)
+        groups = self._groups(nodes)
         if groups is None:
             return StatusColumn.of(map(self.judged, nodes.nodes()))
-        return self._by_group(nodes, groups)
+        firsts, of_node = groups
+        table, numbers = StatusTable(), np.zeros(len(firsts), np.int32)
 
-    def _by_group(self, nodes: NodeSet, groups: NDArray[np.int32]) -> StatusColumn:
-        """Return the reason of each node; the first node of a group answers for all, unless it fails."""
-        info, rows, table = nodes.snapshot.info, nodes.rows, StatusTable()
-        numbers, firsts = np.unique(groups, return_index=True)
-        # The last cell is that of `ALONE`.
-        of_group = np.zeros(numbers[-1] + 2, np.int32)
-        of_node: dict[int, int] = {}
-        asked = np.concatenate((firsts[numbers != ALONE], (groups == ALONE).nonzero()[0]))
-        for place in sorted(asked.tolist()):
-            group, status = groups.item(place), self.judged(info(rows.item(place)))
-            found = 0 if status is None else table.number(status)
-            if group != ALONE and (status is None or status is NO_DEVICES):
-                of_group[group] = found
-                continue
-            for other in (groups == group).nonzero()[0].tolist() if group != ALONE else (place,):
-                status = self.judged(info(rows.item(other)))
-                of_node[other] = 0 if status is None else table.number(status)
-        ids = of_group.take(groups)
-        ids[[*of_node]] = [*of_node.values()]
+        def number(node: NodeInfo) -> int:
+            status = self.judged(node)
+            return 0 if status is None else table.number(status)
+
+        numbers[:] = [number(node) for node in nodes.take(firsts).nodes()]
+        ids = numbers.take(of_node)
+        # An error names devices of its node.
+        for place in (ids > 0).nonzero()[0].tolist():
+            if table[ids[place]] is not NO_DEVICES:
+                ids[place] = number(nodes.snapshot.info(nodes.rows.item(place)))
         return StatusColumn(ids, table)
+
+    def scores(self, nodes: NodeSet) -> NDArray[np.int64]:
+        """Return the score of nodes that passed: earlier alternatives of requests are worth more."""
+        groups = self._groups(nodes)
+        asked = nodes if groups is None else nodes.take(groups[0])
+        found = np.array([_score(self.found_on(node)) for node in asked.nodes()], np.int64)
+        return found if groups is None else found.take(groups[1])
+
+    def _groups(self, nodes: NodeSet) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """Return the first place of each group of nodes with one answer, and the group of each node; None if
+        the nodes have to be asked one by one.
+        """
+        if self.left_over is not None or self._places or self._unusable:
+            return None
+        wanted = self._wanted_on_all(nodes)
+        found = None if wanted is None or wanted.allocator is None else wanted.allocator.groups(nodes)
+        if found is None:
+            return None
+        # A node that looks like no other is a group.
+        alone = (found == ALONE).nonzero()[0]
+        found[alone] = ALONE - 1 - alone
+        _, firsts, of_node = np.unique(found, return_index=True, return_inverse=True)
+        # Groups are asked in the order of the nodes.
+        order = firsts.argsort()
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return firsts[order], places.take(of_node)
 
     def judged(self, node: NodeInfo) -> Status | None:
         """Return the reason why the pod cannot run on a node; None if it can."""
@@ -202,6 +218,12 @@ class Attempt:
                 claims.append(replace(self.extended, spec=spec))
             wanted = Wanted(self.allocate(claims) if claims else None, mappings)
         return self._wanted.setdefault(lacking, wanted)
+
+
+def _score(found: Found | None) -> int:
+    if found is None:
+        return 0
+    return prioritized_score((each.claim for each in found.requests.claims), found.allocations)
 
 
 def _places(claims: Sequence[ResourceClaim]) -> Iterator[tuple[str, NodeSelector]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, is_reserved_for
@@ -16,13 +15,13 @@ from kdsl.cluster.resource_claims.extended_claims import claims_for, new_claim, 
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
-from kdsl_plugins.dynamic_resources.alike import Found
-from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
+from kdsl_plugins.dynamic_resources.allocator import Allocator
 from kdsl_plugins.dynamic_resources.attempt import Attempt
 from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, problem_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.catalog import Catalog
     from kdsl.cluster.snapshot.events import ClusterEvent
@@ -180,7 +179,7 @@ class DynamicResources:
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, Attempt) or not attempt.has_alternatives:
             return 0
-        raw = np.array([_score(attempt.found_on(node)) for node in nodes.nodes()], np.int64)
+        raw = attempt.scores(nodes)
         most = int(raw.max(initial=0))
         return raw * 100 // most if most else 0
 
@@ -226,9 +225,3 @@ def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
             if each.device_class_name not in catalog.device_classes:
                 text = f"request {name}: device class {each.device_class_name} does not exist"
                 raise ClaimProblemError(text)
-
-
-def _score(found: Found | None) -> int:
-    if found is None:
-        return 0
-    return prioritized_score((each.claim for each in found.requests.claims), found.allocations)
