@@ -17,6 +17,7 @@ Feature = Callable[[Json, int, Random], None]
 
 PREFIX = "unlike+"
 DRIVER, CLASS = "csi.example.com", "wait"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 def pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
@@ -38,32 +39,43 @@ def other_objects(shape: str, nodes: int, pods: int) -> Iterator[Json]:
             yield service
     if FEATURES.get(shape) is not _claim:
         return
-    yield _object("StorageClass", CLASS, provisioner=DRIVER, volumeBindingMode="WaitForFirstConsumer")
+    provisioner = NO_PROVISIONER if shape == LOCAL_VOLUMES else DRIVER
+    yield _object("StorageClass", CLASS, provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer")
+    if shape == LOCAL_VOLUMES:
+        for number in range(2 * nodes):
+            place = [{"key": HOSTNAME, "operator": "In", "values": [f"node-{number % nodes}"]}]
+            yield _volume(number, _terms(place), {"local": {"path": f"/disks/{number}"}})
     if shape == LIMITED_VOLUMES:
         for number in range(nodes):
             driver = {"name": DRIVER, "nodeID": f"{number}", "allocatable": {"count": 25}}
             yield _object("CSINode", f"node-{number}", spec={"drivers": [driver]})
     for number in range(pods):
-        if shape == NEW_VOLUMES:
+        if shape in (NEW_VOLUMES, LOCAL_VOLUMES):
             yield _claim_of(number, {}, {})
             continue
         affinity = _terms([{"key": ZONE, "operator": "In", "values": [f"zone-{number % ZONES}"]}])
         yield _claim_of(
             number, {"pv.kubernetes.io/bind-completed": "yes"}, {"volumeName": f"volume-{number}"}
         )
-        yield _object(
-            "PersistentVolume",
-            f"volume-{number}",
-            spec={
-                "capacity": {"storage": "10Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": CLASS,
-                "nodeAffinity": {"required": affinity},
-                "claimRef": {"namespace": "bench", "name": f"claim-{number}"},
-                "csi": {"driver": DRIVER, "volumeHandle": f"handle-{number}"},
-            },
-            status={"phase": "Bound"},
-        )
+        handle = {"csi": {"driver": DRIVER, "volumeHandle": f"handle-{number}"}}
+        yield _volume(number, affinity, handle, claimRef={"namespace": "bench", "name": f"claim-{number}"})
+
+
+def _volume(number: int, affinity: Json, source: Json, **bound: Json) -> Json:
+    """Return a volume, free unless it names a claim."""
+    return _object(
+        "PersistentVolume",
+        f"volume-{number}",
+        spec={
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": CLASS,
+            "nodeAffinity": {"required": affinity},
+            **source,
+            **bound,
+        },
+        status={"phase": "Bound" if bound else "Available"},
+    )
 
 
 def _claim_of(number: int, annotations: Json, spec: Json) -> Json:
@@ -154,6 +166,7 @@ def _claim(pod: Json, number: int, random: Random) -> None:
 
 SERVICES = f"{PREFIX}services"
 NEW_VOLUMES, LIMITED_VOLUMES = f"{PREFIX}new-volumes", f"{PREFIX}limited-volumes"
+LOCAL_VOLUMES = f"{PREFIX}local-volumes"
 FEATURES: Mapping[str, Feature] = {
     f"{PREFIX}node-affinity": _node_affinity,
     f"{PREFIX}affinity": _required("podAffinity", ZONE),
@@ -165,7 +178,8 @@ FEATURES: Mapping[str, Feature] = {
     NEW_VOLUMES: _claim,
     f"{PREFIX}bound-volumes": _claim,
     LIMITED_VOLUMES: _claim,
+    LOCAL_VOLUMES: _claim,
 }
 """The feature of each shape. New volumes are made with the pod; bound ones are in a zone; limited ones are bound, and
-nodes take 25.
+nodes take 25; local ones wait for the pod, two on each node.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import msgspec
 import pytest
@@ -17,7 +18,9 @@ from kdsl.cluster.objects.selectors import (
     SelectorTerm,
 )
 from kdsl.cluster.objects.volumes import VolumeInfo
+from kdsl.cluster.snapshot.catalog import Catalog
 
+from kdsl_plugins.volume_binding.class_volumes import CatalogVolumes, ClassVolumes
 from kdsl_plugins.volume_binding.free_volumes import MAX_VALUES, FreeVolumes
 from kdsl_plugins.volume_binding.matching import Candidates, requested_by
 from tests.plugins.storage import claim, volume
@@ -66,7 +69,7 @@ def test_a_node_gets_the_volume_that_asking_all_in_order_finds(
     volumes = [free(f"v{at * 7 % 12:02}", *each) for at, each in enumerate(given_volumes)]
     taken = {f"v{at:02}" for at in used}
     in_order = sorted(volumes, key=lambda each: (each.capacity, each.name))
-    candidates, all_free = Candidates.of(CLAIM, volumes), FreeVolumes(volumes)
+    candidates, all_free = Candidates.of(CLAIM, ClassVolumes(volumes)), FreeVolumes(volumes)
     for labels in nodes:
         reachable = [each for each in in_order if each.can_be_used_on(labels)]
         near = list(all_free.near(labels))
@@ -114,3 +117,33 @@ def test_each_alternative_finds_a_volume_once() -> None:
         ({"host": "n2"}, ["anywhere"]),
     ):
         assert [each.name for each in found.near(labels)] == near
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_volumes_that_follow_the_catalog_are_those_that_are_read_anew(seed: int) -> None:
+    random, catalog, kept = Random(seed), Catalog(), CatalogVolumes()
+    claims = [msgspec.convert(claim(f"c{at}", 4 + at), PersistentVolumeClaim) for at in range(3)]
+    hosts = [{"host": f"n{at}", "zone": f"z{at % 2}"} for at in range(4)]
+    for _ in range(300):
+        name = f"v{random.randrange(12)}"
+        if random.random() < 0.2:
+            catalog.remove("PersistentVolume", name)
+        else:
+            place = random.choice(hosts)
+            on = {key: [value] for key, value in place.items() if random.random() < 0.6}
+            used = {"namespace": "default", "name": random.choice(claims).metadata.name}
+            more = {"claimRef": used} if random.random() < 0.3 else {}
+            made = volume(name, random.randint(3, 7), on, storageClassName=random.choice("ab"), **more)
+            made["status"]["phase"] = random.choice(["Available", "Available", "Bound"])
+            catalog.put(msgspec.convert(made, PersistentVolume))
+        if random.random() < 0.3:
+            continue
+        wanted, name = random.choice(claims), random.choice("ab")
+        now = Candidates.of(wanted, kept.of_class(name, catalog))
+        fresh = Candidates.of(wanted, ClassVolumes(catalog.storage.of_class(name)))
+        assert now.label_keys == fresh.label_keys
+        for labels in hosts:
+            assert now.find(labels, ()) is fresh.find(labels, ())
+            assert list(now.volumes.free.near(labels)) == sorted(
+                now.volumes.free.near(labels), key=lambda each: (each.capacity, each.name)
+            )

@@ -1,12 +1,13 @@
-"""The volumes that are free for a claim, found by the labels of a node.
+"""The volumes that are free for claims, found by the labels of a node.
 
 The node affinity of a local volume names its node, so that nearly all volumes are out of reach of a node.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import merge
 from typing import Final, TypeAlias
 
@@ -16,40 +17,93 @@ from kdsl.cluster.objects.volumes import VolumeInfo
 MAX_VALUES: Final = 64
 """A condition with more values of a label does not serve to find volumes: it costs more than it saves."""
 
-Labels: TypeAlias = tuple[tuple[str, str], ...]
+Label: TypeAlias = tuple[str, str]
+Labels: TypeAlias = tuple[Label, ...]
 """Labels of which a node has one where a condition holds."""
+Entry: TypeAlias = tuple[int, str, VolumeInfo]
+"""A volume after its capacity, in billionths of bytes, and its name, which no other volume has."""
 
 
 class FreeVolumes:
     """Volumes, smallest first, each under labels of which every node that can reach it has one."""
 
-    def __init__(self, volumes: Iterable[VolumeInfo]) -> None:
-        self.in_order = tuple(sorted(volumes, key=lambda volume: (volume.capacity.nanos, volume.name)))
-        self._by_label: dict[tuple[str, str], list[int]] = {}
-        # Volumes that may be in reach of any node.
-        self._others: list[int] = []
-        choices = [_choices(volume) for volume in self.in_order]
-        counts = Counter(label for terms in choices for term in terms for labels in term for label in labels)
+    def __init__(self, volumes: Iterable[VolumeInfo] = ()) -> None:
+        # The entry of each volume by name, with its labels; None if it may be in reach of any node.
+        self._entries: dict[str, tuple[Entry, Collection[Label] | None]] = {}
+        self._by_label: dict[Label, list[Entry]] = {}
+        self._others: list[Entry] = []
+        # The number of conditions that name a label.
+        self._counts: Counter[Label] = Counter()
+        self._label_keys: Counter[str] = Counter()
+        added = list(volumes)
+        self._counts.update(label for volume in added for label in _named(volume))
+        for volume in added:
+            self._add(volume)
 
-        def count(labels: Labels) -> int:
-            return sum([counts[label] for label in labels])
+    @property
+    def label_keys(self) -> Collection[str]:
+        """The labels of nodes that decide about the volumes."""
+        return self._label_keys.keys()
 
-        for place, terms in enumerate(choices):
-            if not all(terms):
-                self._others.append(place)
-                continue
-            # By the condition that the fewest volumes have, the fewest are found in vain.
-            for label in {label for term in terms for label in min(term, key=count)}:
-                self._by_label.setdefault(label, []).append(place)
+    def put(self, volume: VolumeInfo) -> None:
+        """Add a volume, which must not be there."""
+        self._counts.update(_named(volume))
+        self._add(volume)
+
+    def _add(self, volume: VolumeInfo) -> None:
+        entry, terms = (volume.capacity.nanos, volume.name, volume), _choices(volume)
+        # By the condition that the fewest volumes have, the fewest are found in vain.
+        labels = {label for term in terms for label in min(term, key=self._count)} if all(terms) else None
+        self._entries[volume.name] = entry, labels
+        self._label_keys.update(volume.node_label_keys)
+        if labels is None:
+            insort(self._others, entry)
+            return
+        for label in labels:
+            insort(self._by_label.setdefault(label, []), entry)
+
+    def remove(self, name: str) -> None:
+        """Remove a volume, if it is there."""
+        entry, labels = self._entries.pop(name, (None, None))
+        if entry is None:
+            return
+        volume = entry[2]
+        self._counts -= Counter(_named(volume))
+        self._label_keys -= Counter(volume.node_label_keys)
+        if labels is None:
+            _drop(self._others, entry)
+            return
+        for label in labels:
+            _drop(self._by_label[label], entry)
+            if not self._by_label[label]:
+                del self._by_label[label]
 
     def near(self, labels: Mapping[str, str]) -> Iterator[VolumeInfo]:
         """Yield, in order, the volumes that a node with `labels` may reach, each once."""
-        found = [places for label in labels.items() if (places := self._by_label.get(label))]
-        last = -1
-        for place in merge(self._others, *found):
-            if place != last:
-                yield self.in_order[place]
-            last = place
+        by_label = self._by_label
+        found = [entries for label in labels.items() if (entries := by_label.get(label))]
+        if self._others:
+            found.append(self._others)
+        if len(found) == 1:
+            yield from [entry[2] for entry in found[0]]
+            return
+        last = None
+        for _, _, volume in merge(*found):
+            if volume is not last:
+                yield volume
+            last = volume
+
+    def _count(self, labels: Labels) -> int:
+        return sum([self._counts[label] for label in labels])
+
+
+def _drop(entries: list[Entry], entry: Entry) -> None:
+    del entries[bisect_left(entries, entry[:2])]
+
+
+def _named(volume: VolumeInfo) -> Iterator[Label]:
+    """Yield the labels of all conditions."""
+    return (label for term in _choices(volume) for labels in term for label in labels)
 
 
 def _choices(volume: VolumeInfo) -> list[list[Labels]]:

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.objects.label_selectors import read_selector
+from kdsl.cluster.objects.label_selectors import LabelSelector, read_selector
 from kdsl.cluster.objects.volumes import VolumeInfo, storage_in
 
-from kdsl_plugins.volume_binding.free_volumes import FreeVolumes
+from kdsl_plugins.volume_binding.class_volumes import ClassVolumes
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The volumes that fit a claim, on any node.
 
-    `reserved` are the volumes that name the claim; where there are any, no other volume fits. `free` are the
-    others.
+    `reserved` are the volumes that name the claim; where there are any, no other volume fits.
     """
 
+    claim: PersistentVolumeClaim
+    requested: Quantity
+    selector: LabelSelector | None
+    modes: frozenset[str]
     reserved: tuple[VolumeInfo, ...]
-    free: FreeVolumes
+    volumes: ClassVolumes
 
     @staticmethod
-    def of(claim: PersistentVolumeClaim, volumes: Iterable[VolumeInfo]) -> Candidates:
+    def of(claim: PersistentVolumeClaim, volumes: ClassVolumes) -> Candidates:
         """Select from `volumes`, the volumes of the claim's class."""
-        requested, selector = requested_by(claim), read_selector(claim.spec.selector)
-        fitting = [volume for volume in volumes if _could_hold(volume, claim, requested)]
-        reserved = (volume for volume in fitting if volume.is_set_aside_for(claim))
-        modes = frozenset(claim.spec.access_modes)
-        free = (
-            volume
-            for volume in fitting
-            if volume.is_free
-            and modes.issubset(volume.thing.spec.access_modes)
-            and (selector is None or selector.matches(volume.labels))
+        requested = requested_by(claim)
+        reserved = (each for each in volumes.set_aside_for(claim) if _could_hold(each, claim, requested))
+        return Candidates(
+            claim,
+            requested,
+            read_selector(claim.spec.selector),
+            frozenset(claim.spec.access_modes),
+            tuple(sorted(reserved, key=lambda volume: volume.name)),
+            volumes,
         )
-        return Candidates(tuple(sorted(reserved, key=lambda volume: volume.name)), FreeVolumes(free))
 
     @property
     def label_keys(self) -> frozenset[str]:
         """The labels of nodes that decide about the volumes."""
-        volumes = (*self.reserved, *self.free.in_order)
-        return frozenset[str]().union(*(volume.node_label_keys for volume in volumes))
+        keys = [volume.node_label_keys for volume in self.reserved]
+        return frozenset(self.volumes.free.label_keys).union(*keys)
 
     def find(self, labels: Mapping[str, str], taken: Collection[str]) -> VolumeInfo | None:
         """Return the volume that the claim gets on a node with `labels`; `taken` are names of volumes in
@@ -53,12 +54,18 @@ class Candidates:
         for volume in self.reserved:
             if volume.name not in taken:
                 return volume if volume.can_be_used_on(labels) else None
-        fitting = (
-            volume
-            for volume in self.free.near(labels)
-            if volume.name not in taken and volume.can_be_used_on(labels)
+        for volume in self.volumes.free.near(labels):
+            if volume.name not in taken and self._fits(volume) and volume.can_be_used_on(labels):
+                return volume
+        return None
+
+    def _fits(self, volume: VolumeInfo) -> bool:
+        """Return whether a free volume fits the claim."""
+        return (
+            _could_hold(volume, self.claim, self.requested)
+            and self.modes.issubset(volume.thing.spec.access_modes)
+            and (self.selector is None or self.selector.matches(volume.labels))
         )
-        return next(fitting, None)
 
 
 def requested_by(claim: PersistentVolumeClaim) -> Quantity:

@@ -15,6 +15,7 @@ from kdsl.cluster.objects.volumes import STORAGE, VolumeInfo
 from kdsl.cluster.storage.claims import SELECTED_NODE, PodClaim, class_of
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 
+from kdsl_plugins.volume_binding.class_volumes import CatalogVolumes
 from kdsl_plugins.volume_binding.matching import Candidates, requested_by
 from kdsl_plugins.volume_binding.provisioning import Provisioner, Provisioners
 
@@ -41,14 +42,16 @@ class Wanted:
     provisioner: Provisioner
 
     @staticmethod
-    def of(claim: PersistentVolumeClaim, catalog: Catalog, provisioners: Provisioners) -> Wanted:
+    def of(
+        claim: PersistentVolumeClaim, catalog: Catalog, volumes: CatalogVolumes, provisioners: Provisioners
+    ) -> Wanted:
         """Read a claim whose storage class exists."""
         storage_class = class_of(claim)
         return Wanted(
             claim=claim,
             requested=requested_by(claim) if STORAGE in claim.spec.resources.requests else None,
             selected=claim.metadata.annotations.get(SELECTED_NODE),
-            candidates=Candidates.of(claim, catalog.storage.of_class(storage_class)),
+            candidates=Candidates.of(claim, volumes.of_class(storage_class, catalog)),
             provisioner=provisioners.of(storage_class, catalog),
         )
 
@@ -82,10 +85,11 @@ class VolumeNeeds:
         bound: Iterable[PodClaim],
         unbound: Iterable[PersistentVolumeClaim],
         catalog: Catalog,
+        volumes: CatalogVolumes,
         provisioners: Provisioners,
     ) -> VolumeNeeds:
         """Read the claims of a pod."""
-        wanted = [Wanted.of(claim, catalog, provisioners) for claim in unbound]
+        wanted = [Wanted.of(claim, catalog, volumes, provisioners) for claim in unbound]
         return VolumeNeeds(
             bound=tuple(claim.volume for claim in bound),
             selected=tuple(one for one in wanted if one.selected is not None),

@@ -22,6 +22,7 @@ from kdsl.cluster.storage.claims import (
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
+from kdsl_plugins.volume_binding.class_volumes import CatalogVolumes
 from kdsl_plugins.volume_binding.needs import VolumeNeeds
 from kdsl_plugins.volume_binding.provisioning import Provisioners
 
@@ -67,7 +68,7 @@ class VolumeBinding:
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._volumes = context.volumes
-        self._provisioners = Provisioners()
+        self._known, self._provisioners = CatalogVolumes(), Provisioners()
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
@@ -102,7 +103,7 @@ class VolumeBinding:
         if not all(map(_waits_for_node, unbound)):
             return Status(Code.UNRESOLVABLE, (UNBOUND,))
         bound = [claim for claim in claims if is_bound(_thing(claim))]
-        needs = VolumeNeeds.of(bound, _distinct(unbound), catalog, self._provisioners)
+        needs = VolumeNeeds.of(bound, _distinct(unbound), catalog, self._known, self._provisioners)
         keys = needs.label_keys
         state.local_filters.add(_STATE)
         state.values[_STATE] = _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot)
