@@ -131,7 +131,7 @@ def test_volumes_that_follow_the_catalog_are_those_that_are_read_anew(seed: int)
         else:
             place = random.choice(hosts)
             on = {key: [value] for key, value in place.items() if random.random() < 0.6}
-            used = {"namespace": "default", "name": random.choice(claims).metadata.name}
+            used = {"namespace": "", "name": random.choice(claims).metadata.name}
             more = {"claimRef": used} if random.random() < 0.3 else {}
             made = volume(name, random.randint(3, 7), on, storageClassName=random.choice("ab"), **more)
             made["status"]["phase"] = random.choice(["Available", "Available", "Bound"])
