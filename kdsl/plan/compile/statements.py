@@ -22,8 +22,10 @@ from kdsl.plan.compile.failures import FURTHER, MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import compile_template, text_in
 
-Run = Callable[[Frame, list[Failure]], bool]
-"""Runs a block for the node or loop item in the frame, appends failures, and returns if there were any."""
+Run = Callable[[Frame, list[Failure] | None], bool]
+"""Runs a block for the node or loop item in the frame, appends failures to a list, if one is given, and
+returns if there were any.
+"""
 
 CODES: Final = {
     RejectionCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
@@ -35,8 +37,8 @@ Chosen = tuple[Value, EvalError | None]
 """An item of a loop (one value, or a pair for two variables), and the error of its `where`, if any."""
 
 _Lines = Callable[[Compiler], list[str]]
-"""Writes the lines of a statement. In them `f` is the frame, `r` the failures, `s` the place of the running
-expression, and `w` whether anything failed.
+"""Writes the lines of a statement. In them `f` is the frame, `r` the failures or None, `s` the place of the
+running expression, and `w` whether anything failed.
 """
 
 
@@ -93,8 +95,9 @@ class BlockCompiler:
             found += ["try:", *[f"  {line}" for line in lines], handler]
         return [*found, "return w"]
 
-    def _fail(self, frame: Frame, failures: list[Failure], error: EvalError, span: Span) -> bool:
-        failures.append(self._on_error(error, span, frame))
+    def _fail(self, frame: Frame, failures: list[Failure] | None, error: EvalError, span: Span) -> bool:
+        if failures is not None:
+            failures.append(self._on_error(error, span, frame))
         return True
 
     def _require(self, statement: CheckedRequire) -> _Lines:
@@ -110,7 +113,9 @@ class BlockCompiler:
         def lines(out: Compiler) -> list[str]:
             return [
                 f"s = {out.name(statement.condition.span)}",
-                f"if not {truth(condition, out)}: {out.name(reject)}(f, r); {self._failed}",
+                f"if not {truth(condition, out)}:",
+                f"  if r is not None: {out.name(reject)}(f, r)",
+                f"  {self._failed}",
             ]
 
         return lines

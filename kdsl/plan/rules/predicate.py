@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,16 +35,6 @@ from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
 
 SKIP = Status(Code.SKIP)
-
-
-class _Rejections(StatusNumbers):
-    """Numbers that only distinguish rejection from success, where no reasons are needed."""
-
-    def id_of(self, failures: tuple[Failure, ...]) -> int:
-        return 1
-
-
-_REJECTIONS: Final = _Rejections()
 
 
 class PredicateProgram:
@@ -192,11 +181,19 @@ class PredicateProgram:
         frame = self.frames.resume(pod, None, known)
         decided = self.decide(frame)
         if decided is None or (isinstance(decided, Narrowed) and node.name in decided.names):
-            passes = not self.scalar_statuses(frame, (node,), _REJECTIONS)[0]
+            passes = self._passes_on(frame, node)
         else:
             passes = decided == SKIP
         self.frames.leave(frame, known)
         return passes
+
+    def _passes_on(self, frame: Frame, node: Value) -> bool:
+        """Return whether the statements decided per node let the pod onto a node; without reasons."""
+        frame[-1], frame[self._node] = self._share.meter_over(frame[self._cluster]), node
+        for slot in self._resets:
+            frame[slot] = UNSET
+        applies = not self.applies_by_node or self._node_applies.hold(frame)
+        return not (applies and self._block.run(frame, None))
 
     def _stay_narrow(self, narrow: _Narrow) -> Run:
         """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or
@@ -204,15 +201,17 @@ class PredicateProgram:
         """
         node_slot = self._node
 
-        def step(frame: Frame, failures: list[Failure]) -> bool:
+        def step(frame: Frame, failures: list[Failure] | None) -> bool:
             try:
                 names = narrow.names(frame)
             except EvalError as error:
-                failures.append(self._on_error(error, narrow.span, frame))
+                if failures is not None:
+                    failures.append(self._on_error(error, narrow.span, frame))
                 return True
             if names is None or frame[node_slot].name in names:
                 return False
-            failures.append(narrow.failure(frame))
+            if failures is not None:
+                failures.append(narrow.failure(frame))
             return True
 
         return step
