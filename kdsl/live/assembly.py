@@ -37,7 +37,6 @@ from kdsl.live.handshakes import HandshakeKeeper
 from kdsl.live.http import Sender
 from kdsl.live.inbox import Inbox
 from kdsl.live.known import KnownObjects
-from kdsl.live.lanes import Lanes
 from kdsl.live.loop import Gates, LoopParts, SchedulingLoop
 from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
@@ -256,7 +255,7 @@ class _Writers:
         ended: Callable[[PlannedPreemption, str], None],
         leads: Callable[[], bool],
     ) -> None:
-        api = Api(sender, Lanes(), observer, leads)
+        api = Api(sender, leads)
         self.api = api
         self.requests = BindingRequests(api)
         self.annotations, self.volumes = Annotations(api), Volumes(api, waits, known.node)
