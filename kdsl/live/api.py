@@ -1,4 +1,4 @@
-"""The requests that change objects in the API server, and those that read the objects again.
+"""The requests that change objects in the API server, and those that read the objects again; their paths.
 
 Every request passes its lane and returns an outcome: no answer raises an exception. The caller decides about
 retries. For the thread of the event loop.
@@ -6,8 +6,10 @@ retries. For the thread of the event loop.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder, decode, encode
@@ -21,20 +23,15 @@ from kdsl.live.changes import PodCondition
 from kdsl.live.events import EventsApi
 from kdsl.live.http import MERGE_PATCH, STRATEGIC_PATCH, HttpRequest, NoAnswerError, Sender, always
 from kdsl.live.lanes import Lane, Lanes
-from kdsl.live.object_paths import (
-    EVENTS_GROUP,
-    claim_path,
-    device_claim_path,
-    device_claims_path,
-    events_path,
-    has_names,
-    node_path,
-    pod_path,
-    volume_path,
-)
 from kdsl.live.outcomes import Done, Lost, Refused, Result
 
 T = TypeVar("T")
+
+EVENTS_GROUP: Final = "/apis/events.k8s.io/v1"
+DEVICES_GROUP: Final = "/apis/resource.k8s.io/v1"
+_CORE: Final = "/api/v1"
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_NOWHERE: Final = frozenset(("", ".", ".."))
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
@@ -300,3 +297,50 @@ def _device_claim(body: bytes) -> JsonObject:
         users = "reservedFor"
         claim["status"] = {name: decode(part) if name == users else part for name, part in of_status.items()}
     return claim
+
+
+def pod_path(namespace: str, name: str, subresource: str = "") -> str:
+    """Return the path of a pod, or of one of its subresources."""
+    path = f"{_CORE}/namespaces/{_quoted(namespace)}/pods/{_quoted(name)}"
+    return f"{path}/{subresource}" if subresource else path
+
+
+def node_path(name: str) -> str:
+    """Return the path of a node."""
+    return f"{_CORE}/nodes/{_quoted(name)}"
+
+
+def claim_path(namespace: str, name: str) -> str:
+    """Return the path of a PersistentVolumeClaim."""
+    return f"{_CORE}/namespaces/{_quoted(namespace)}/persistentvolumeclaims/{_quoted(name)}"
+
+
+def device_claims_path(namespace: str) -> str:
+    """Return the path of the ResourceClaims of a namespace."""
+    return f"{DEVICES_GROUP}/namespaces/{_quoted(namespace)}/resourceclaims"
+
+
+def device_claim_path(namespace: str, name: str, subresource: str = "") -> str:
+    """Return the path of a ResourceClaim, or of one of its subresources."""
+    path = f"{device_claims_path(namespace)}/{_quoted(name)}"
+    return f"{path}/{subresource}" if subresource else path
+
+
+def volume_path(name: str) -> str:
+    """Return the path of a PersistentVolume."""
+    return f"{_CORE}/persistentvolumes/{_quoted(name)}"
+
+
+def events_path(namespace: str, name: str = "", *, is_core: bool = False) -> str:
+    """Return the path of the events of a namespace, or of one of them."""
+    path = f"{_CORE if is_core else EVENTS_GROUP}/namespaces/{_quoted(namespace)}/events"
+    return f"{path}/{_quoted(name)}" if name else path
+
+
+def has_names(path: str) -> bool:
+    """Return whether a path leads to the named object: empty names and dots lead elsewhere."""
+    return _NOWHERE.isdisjoint(path.split("/")[1:])
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else quote(name, safe="")

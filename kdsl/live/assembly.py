@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from kdsl.app import Scheduler
-from kdsl.base.clock import Clock, SystemClock
+from kdsl.base.clock import Clock, SteadyClock, SystemClock
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.pod import PodInfo
@@ -30,7 +30,6 @@ from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge
 from kdsl.live.cache_feed import CacheFeed, FeedListeners
 from kdsl.live.claim_waits import Waits
-from kdsl.live.clocks import SteadyClock
 from kdsl.live.events import Event, EventsApi
 from kdsl.live.evictions import Evictions, PlannedPreemption
 from kdsl.live.handshakes import HandshakeKeeper

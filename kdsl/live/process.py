@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final
 
 from kdsl.app import Scheduler
-from kdsl.base.clock import SystemClock
+from kdsl.base.clock import SteadyClock, SystemClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.garbage import settle_heap
@@ -22,7 +22,6 @@ from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.canary import Canary, Side
 from kdsl.live.client import Client
-from kdsl.live.clocks import SteadyClock
 from kdsl.live.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
 from kdsl.live.connection import Connection
 from kdsl.live.decision_log import DecisionLog

@@ -18,12 +18,11 @@ from kdsl.base.clock import Clock
 from kdsl.base.times import to_seconds
 from kdsl.base.visible import visible
 from kdsl.live.api import Api, SeenPod
-from kdsl.live.changes import LivePod
+from kdsl.live.changes import LivePod, is_older
 from kdsl.live.conditions import StatusWish, bound_patch, patch_for, whole_patch
 from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.outcomes import Done, Lost, Refused, Result
 from kdsl.live.retries import repeated
-from kdsl.live.versions import is_older
 from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver
 
 IN_FLIGHT: Final = 32
