@@ -142,7 +142,7 @@ def _run(args: Sequence[str], name: str) -> int:
             said.writelines(f"Error: {each}\n" for each in further_errors(error, args))
         emit(said.getvalue(), to_stderr=True, nl=False)
     except InvalidInputError as error:
-        print_diagnostics(error.diagnostics, to_stderr=True)
+        print_diagnostics(error.diagnostics)
     except KdslError as error:
         emit(f"error: {error}", to_stderr=True)
     except OSError as error:
