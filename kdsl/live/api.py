@@ -27,8 +27,8 @@ from kdsl.live.outcomes import Done, Lost, Refused, Result
 
 T = TypeVar("T")
 
-EVENTS_GROUP: Final = "/apis/events.k8s.io/v1"
-DEVICES_GROUP: Final = "/apis/resource.k8s.io/v1"
+_EVENTS_GROUP: Final = "/apis/events.k8s.io/v1"
+_DEVICES_GROUP: Final = "/apis/resource.k8s.io/v1"
 _CORE: Final = "/api/v1"
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _NOWHERE: Final = frozenset(("", ".", ".."))
@@ -222,13 +222,6 @@ class Api:
         request = HttpRequest("PUT", volume_path(volume["metadata"]["name"]), encode(volume))
         return await self._send(Lane.BIND, request, _whole)
 
-    async def events_api(self) -> Result[EventsApi]:
-        """Return the API that events are written to; asks the server."""
-        asked = await self._send(Lane.EVENT, HttpRequest("GET", EVENTS_GROUP), _acknowledged)
-        if isinstance(asked, Refused) and asked.is_gone:
-            return Done(EventsApi.CORE)
-        return Done(EventsApi.EVENTS) if isinstance(asked, Done) else asked
-
     async def post_event(self, namespace: str, body: bytes, api: EventsApi) -> Result[None]:
         """Create an event."""
         request = HttpRequest("POST", events_path(namespace, is_core=api is EventsApi.CORE), body)
@@ -317,7 +310,7 @@ def claim_path(namespace: str, name: str) -> str:
 
 def device_claims_path(namespace: str) -> str:
     """Return the path of the ResourceClaims of a namespace."""
-    return f"{DEVICES_GROUP}/namespaces/{_quoted(namespace)}/resourceclaims"
+    return f"{_DEVICES_GROUP}/namespaces/{_quoted(namespace)}/resourceclaims"
 
 
 def device_claim_path(namespace: str, name: str, subresource: str = "") -> str:
@@ -333,7 +326,7 @@ def volume_path(name: str) -> str:
 
 def events_path(namespace: str, name: str = "", *, is_core: bool = False) -> str:
     """Return the path of the events of a namespace, or of one of them."""
-    path = f"{_CORE if is_core else EVENTS_GROUP}/namespaces/{_quoted(namespace)}/events"
+    path = f"{_CORE if is_core else _EVENTS_GROUP}/namespaces/{_quoted(namespace)}/events"
     return f"{path}/{_quoted(name)}" if name else path
 
 

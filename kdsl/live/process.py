@@ -125,7 +125,7 @@ class SchedulerProcess:
         live = LiveOptions(
             options.host,
             options.in_flight,
-            await _events_api(client),
+            await events_api(client),
             steady,
             advises=options.advises,
             record=self._record,
@@ -354,7 +354,7 @@ class _OnLoop:
         self._on_loop(self._refuse, diagnostics)
 
 
-async def _events_api(client: Client) -> EventsApi:
+async def events_api(client: Client) -> EventsApi:
     """Return the API for events: core/v1 if the server has no events.k8s.io/v1.
 
     It asks once, with a short limit: until then no endpoint is up that could report the missing server.

@@ -96,7 +96,6 @@ VOLUME = {"metadata": {"name": "v", "namespace": "ns"}}
         lambda api: api.update_device_claim(VOLUME, "status"),
         lambda api: api.patch_device_claim("ns", "c", b"{}"),
         lambda api: api.delete_device_claim("ns", "c", "u"),
-        lambda api: api.events_api(),
     ],
 )
 @pytest.mark.parametrize("body", [b'{"status": "ok"}', b'{"metadata": {}}', b"<html>"])

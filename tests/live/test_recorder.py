@@ -12,6 +12,7 @@ from kdsl.live.api import Api
 from kdsl.live.events import Event, EventsApi, EventType, Reference, cut, event_name
 from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.lanes import SHARES, Lane
+from kdsl.live.process import events_api
 from kdsl.live.recorder import EventRecorder
 
 from tests.live.timeless import LOST, OK, REFUSED, Counts, LoopClock, Script, run, status
@@ -239,12 +240,12 @@ def test_without_the_events_group_they_are_core_events() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "api"), [(OK, EventsApi.EVENTS), (status(404, "no such group"), EventsApi.CORE)]
+    ("answer", "api"),
+    [(OK, EventsApi.EVENTS), (status(404, "no such group"), EventsApi.CORE), (LOST, EventsApi.EVENTS)],
 )
-def test_which_api_events_go_to_is_asked(answer: HttpAnswer, api: EventsApi) -> None:
+def test_which_api_events_go_to_is_asked(answer: HttpAnswer | NoAnswerError, api: EventsApi) -> None:
     script = answers(answer)
-    result = run(Api(script).events_api())
-    assert getattr(result, "value", None) is api
+    assert run(events_api(script)) is api
     assert script.lines == ["GET /apis/events.k8s.io/v1"]
 
 

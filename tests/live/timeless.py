@@ -95,6 +95,8 @@ class Script:
             raise NoAnswerError(answer.reason, may_be_done=answer.may_be_done)
         return answer
 
+    try_once = send
+
     @property
     def lines(self) -> list[str]:
         return [f"{request.method} {request.path}" for _, request in self.sent]
