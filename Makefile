@@ -54,7 +54,7 @@ format: dev ## Rewrite Python and rule files in the house style
 	$(BIN)/ruff format kdsl plugins tests
 	$(BIN)/kdsl fmt rules
 
-types: dev ## mypy --strict
+types: dev ## mypy: strict, and names and calls of the tests
 	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 
 unit: dev ## Tests, import layers and reference vectors

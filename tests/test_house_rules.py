@@ -13,7 +13,7 @@ MODULES = sorted(path for top in ("kdsl", "plugins") for path in (ROOT / top).rg
 PROGRAMS = sorted(
     path for top in ("bench", "conformance", "fuzz") for path in (ROOT / "tests" / top).rglob("*.py")
 )
-"""Modules of tests that no test may import: benchmarks, for one. mypy does not check them."""
+"""Modules of tests that no test may import: benchmarks, for one."""
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 

@@ -19,7 +19,6 @@ from kdsl.base.quantity import (
     NANOS_PER_UNIT,
     Quantity,
     QuantityFormat,
-    parse_quantity,
 )
 
 CPU: Final = "cpu"
@@ -99,11 +98,6 @@ class Resources:
         self._amounts = {name: amounts[name] for name in sorted(amounts, key=resource_order) if amounts[name]}
         self._quantities = {}
         self._hash = None
-
-    @staticmethod
-    def from_strings(quantities: Mapping[str, str]) -> Resources:
-        """Read quantities by resource name; ValueError where one is malformed."""
-        return Resources({name: canonical(name, parse_quantity(text)) for name, text in quantities.items()})
 
     @staticmethod
     def from_quantities(quantities: Mapping[str, Quantity]) -> Resources:

@@ -62,7 +62,7 @@ def command(files: tuple[Path, ...], form: str | None, write: bool, skips_unknow
     for path in files:
         found.extend(_convert(path, form, write, skips_unknown))
     if found:
-        print_diagnostics(found, to_stderr=True)
+        print_diagnostics(found)
     if has_errors(found):
         sys.exit(2)
 

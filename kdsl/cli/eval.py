@@ -193,7 +193,7 @@ class _Inputs:
     def _complain(self) -> None:
         """Print the errors of the files; errors end the command."""
         if self.found:
-            print_diagnostics(self.found, to_stderr=True)
+            print_diagnostics(self.found)
         if has_errors(self.found):
             sys.exit(2)
 
@@ -216,5 +216,5 @@ def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value], views: Views
 
 
 def _refuse(diagnostics: Iterable[Diagnostic]) -> NoReturn:
-    print_diagnostics(diagnostics, to_stderr=True)
+    print_diagnostics(diagnostics)
     sys.exit(2)

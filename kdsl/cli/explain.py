@@ -144,7 +144,7 @@ def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Work
         return explain(rules, workload, settings, pod, inspection)
     changes = read_changes(wanted.what_if, workload)
     if idle := tuple(idle_changes(workload, pod, changes)):
-        print_diagnostics(idle, to_stderr=True)
+        print_diagnostics(idle)
     plain = replace(inspection, is_needed=False)
     before = explain(rules, workload, settings, pod, plain).decision
     supposed, other = changed(workload, pod, changes)
@@ -189,7 +189,7 @@ def _ask(wanted: _Wanted, cluster: LiveCluster) -> None:
     )
     answer = cluster.ask(wanted.pod, question)
     if answer.warnings:
-        print_diagnostics(answer.warnings, to_stderr=True)
+        print_diagnostics(answer.warnings)
     if output == "name":
         _print_name(answer.node, answer.text)
     elif output in forms:

@@ -58,7 +58,7 @@ def command(paths: tuple[Path, ...], check: bool, diff: bool) -> None:
         elif file is not None:
             failed.extend(_write(file, result.after))
     if failed:
-        print_diagnostics(failed, to_stderr=True)
+        print_diagnostics(failed)
         sys.exit(2)
     if is_changed and (check or diff):
         sys.exit(1)

@@ -242,5 +242,5 @@ def settle(broken: bool) -> None:
 
 def _complain(diagnostics: tuple[Diagnostic, ...]) -> bool:
     if diagnostics:
-        print_diagnostics(diagnostics, to_stderr=True)
+        print_diagnostics(diagnostics)
     return has_errors(diagnostics)

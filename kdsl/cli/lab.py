@@ -76,7 +76,7 @@ def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> 
     # The sweep reports the mistakes of traces together with all others.
     with suppress(InvalidInputError):
         if warnings := trace_warnings(loaded.traces.values(), loaded.time is not None):
-            print_diagnostics(warnings, to_stderr=True)
+            print_diagnostics(warnings)
     folder = out or experiment.with_suffix("")
     done = sweep(loaded, folder, executor_of(on, processes), partial(progress, "running"))
     for failure in done.failures:
@@ -199,7 +199,7 @@ def report_command(
     if csv is not None:
         lines.append(f"wrote {len(write_csv(contents, csv))} tables to {csv}")
     if problems:
-        print_diagnostics(problems, to_stderr=True)
+        print_diagnostics(problems)
     emit(visible_lines(lines))
     sys.exit(1 if problems else 0)
 

@@ -38,7 +38,7 @@ def command(trace: Path, form: str) -> None:
 
     reading = read_timed(OtherTrace(TraceForm(form), trace))
     if reading.diagnostics:
-        print_diagnostics(reading.diagnostics, to_stderr=True)
+        print_diagnostics(reading.diagnostics)
     if has_errors(reading.diagnostics):
         # Sums without what could not be read would mislead.
         if lines := list(_tables(reading)):

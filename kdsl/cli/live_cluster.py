@@ -127,7 +127,7 @@ class LiveCluster:
 
         listed, access = self._connected(read)
         if listed.problems:
-            print_diagnostics(listed.problems, to_stderr=True)
+            print_diagnostics(listed.problems)
         return _workload(listed), access
 
     def _connected(self, work: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,7 +19,6 @@ from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.base.garbage import collect_seldom
 from kdsl.base.interrupt import listen
 from kdsl.cli.output import abandon, answering, emit, print_diagnostics
-from kdsl.cli.usage import further_errors
 
 COMMANDS = {
     "check": "parse and check rule files",
@@ -143,7 +142,7 @@ def _run(args: Sequence[str], name: str) -> int:
             said.writelines(f"Error: {each}\n" for each in further_errors(error, args))
         emit(said.getvalue(), to_stderr=True, nl=False)
     except InvalidInputError as error:
-        print_diagnostics(error.diagnostics, to_stderr=True)
+        print_diagnostics(error.diagnostics)
     except KdslError as error:
         emit(f"error: {error}", to_stderr=True)
     except OSError as error:
@@ -167,3 +166,28 @@ def _not_written(error: OSError | ValueError) -> int:
 
 if __name__ == "__main__":
     main()
+
+
+def further_errors(first: click.UsageError, args: Sequence[str]) -> Iterator[str]:
+    """Yield the messages about other options of the command with these `args`: click stops at the first
+    mistake, which may displace arguments without a name.
+    """
+    if first.ctx is None or isinstance(first.ctx.command, click.Group):
+        return
+    command, context = first.ctx.command, first.ctx
+    words = 0
+    while context.parent is not None:
+        words, context = words + 1, context.parent
+    context = click.Context(command, first.ctx.parent, first.ctx.info_name, ignore_unknown_options=True)
+    try:
+        values, rest, _ = command.make_parser(context).parse_args(list(args[words:]))
+    except click.UsageError:
+        return
+    for option in command.params:
+        if not isinstance(option, click.Option) or option.is_eager:
+            continue
+        try:
+            option.handle_parse_result(context, values, rest)
+        except click.UsageError as error:
+            if error.format_message() != first.format_message():
+                yield error.format_message()

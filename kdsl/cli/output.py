@@ -166,16 +166,15 @@ def text_width() -> int:
         return PLAIN_WIDTH
 
 
-def print_diagnostics(diagnostics: Iterable[Diagnostic], to_stderr: bool = False) -> None:
-    """Print diagnostics: to stdout if they are the answer, to stderr if they accompany one.
+def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Print diagnostics that accompany an answer, to stderr.
 
     Their fixes have no marks, which stand for `--fix`: `kdsl check` and `kdsl lint` print findings.
     """
     from kdsl.report.diagnostics import render
 
-    stream = sys.stderr if to_stderr else sys.stdout
-    text = render([each.without_fixes() for each in diagnostics], colour=wants_colour(stream))
-    emit(text, to_stderr, is_painted=True)
+    text = render([each.without_fixes() for each in diagnostics], colour=wants_colour(sys.stderr))
+    emit(text, to_stderr=True, is_painted=True)
 
 
 def emit_legend(diagnostics: Iterable[Diagnostic], command: str) -> None:

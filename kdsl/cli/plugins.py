@@ -71,7 +71,7 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
         raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
     manifest, problems = read_manifest(installed[name], load_views())
     if problems:
-        print_diagnostics(problems, to_stderr=True)
+        print_diagnostics(problems)
     described = installed[name], manifest, _schema(name), name in active
     if output == "text":
         emit(description_text(*described))

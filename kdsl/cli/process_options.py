@@ -167,5 +167,5 @@ def run_process(options: RunOptions, service: Service | None = None) -> str:
     try:
         return run(options, service)
     except InvalidInputError as error:
-        print_diagnostics(error.diagnostics, to_stderr=True)
+        print_diagnostics(error.diagnostics)
         sys.exit(2)

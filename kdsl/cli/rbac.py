@@ -91,8 +91,7 @@ def command(
         raise click.UsageError("--no-leader-elect excludes --lease: there is no lease then")
     from kdsl.configured import configured
     from kdsl.live.needs import needs
-    from kdsl.live.rbac import RunsAs, rights
-    from kdsl.live.rbac_manifests import BoundTo, manifests
+    from kdsl.live.rbac import BoundTo, RunsAs, manifests, rights
 
     _, checked = read_rule_set(rules, config)
     tables = idle_tables(checked, configured(read_config(config)))

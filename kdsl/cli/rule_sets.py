@@ -31,7 +31,7 @@ def read_rule_set(
 
     checked = check_configured(read_config(config), paths, keep=disk_cache(os.environ), with_trees=with_trees)
     if checked.diagnostics:
-        print_diagnostics(checked.diagnostics, to_stderr=True)
+        print_diagnostics(checked.diagnostics)
     if checked.rules is None or has_errors(checked.diagnostics):
         sys.exit(2)
     return checked, checked.rules

@@ -70,7 +70,7 @@ def command(
         emit(welcome_text(url, counts, path))
 
     found: list[Diagnostic] = []
-    serving = serve(options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True))
+    serving = serve(options, cluster, fault, found, welcome, lambda: print_diagnostics(found))
     if run(serving):
         raise Interrupted
 

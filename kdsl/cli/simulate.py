@@ -108,7 +108,7 @@ def command(
         if settings.profile is None:
             gaps += unselected(checked, rules, simulation.decisions)
         if gaps:
-            print_diagnostics(gaps, to_stderr=True)
+            print_diagnostics(gaps)
         if output in ("json", "yaml"):
             print_document(simulation_document(simulation, traceback), output)
         elif output == "summary":

@@ -83,7 +83,7 @@ def command(
     wanted, paths = _threshold("--mutate", mutate, paths)
     suite = read_suite(paths or (Path(),), rules, Library(configured(read_config(config))))
     if suite.diagnostics:
-        print_diagnostics(suite.diagnostics, to_stderr=True)
+        print_diagnostics(suite.diagnostics)
     if suite.is_broken:
         sys.exit(2)
     chosen = suite.selected(word)

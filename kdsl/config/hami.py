@@ -160,7 +160,7 @@ class _Run:
                 title = "a chip needs a `commonWord`"
                 self.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, item.span, "has none"))
                 continue
-            if self._is_new("commonWord", word, self.chips):
+            if self._is_new(word):
                 self._chip(item, word.text, family, shared)
 
     def _chip(self, item: YamlMapping, word: str, family: ChipFamily, shared: dict[str, str]) -> None:
@@ -230,11 +230,14 @@ class _Run:
             first = (Label(other.span, "the other one"),)
             self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, value.span, secondary=first))
 
-    def _is_new(self, what: str, node: YamlScalar, known: dict[str, YamlNode]) -> bool:
-        """Return whether no other entry has this text, and report it where one has."""
-        other = known.setdefault(node.text, node)
+    def _is_new(self, node: YamlScalar) -> bool:
+        """Return whether no other chip has this `commonWord`, and report it where one has."""
+        other = self.chips.setdefault(node.text, node)
         if other is not node:
-            title, first = f"there are two of `{what}: {node.text}`", (Label(other.span, "the first one"),)
+            title, first = (
+                f"there are two of `commonWord: {node.text}`",
+                (Label(other.span, "the first one"),),
+            )
             self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, node.span, secondary=first))
         return other is node
 

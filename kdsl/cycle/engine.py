@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from random import Random
-from types import TracebackType
 from typing import Final, Self
 
 from kdsl.base.clock import Clock
@@ -29,7 +28,7 @@ from kdsl.cycle.making_room import RoomMaker
 from kdsl.cycle.nominator import Nominator
 from kdsl.cycle.pending import rejectors_of
 from kdsl.cycle.placing import Placer
-from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
+from kdsl.cycle.ports import AttemptState, ClusterSource, Evictor, Router, Tracer
 from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.routing import Routes
@@ -58,7 +57,6 @@ class Engine:
         options: EngineOptions = _DEFAULTS,
         *,
         waiting: WaitingPods[Reserved] | None = None,
-        sinks: Iterable[DecisionSink] = (),
         tracer: Tracer | None = None,
         router: Router | None = None,
         evictor: Evictor | None = None,
@@ -69,7 +67,6 @@ class Engine:
         self._cluster = cluster
         self._clock = clock
         self._tracer = tracer
-        self._sinks = (*sinks, tracer) if tracer is not None else tuple(sinks)
         self._attempts = options.attempts
         self._workers = Workers(options.parallelism)
         self._configure(options)
@@ -214,14 +211,12 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _publish(self, decision: Decision) -> Decision:
-        for sink in self._sinks:
-            sink.record(decision)
+        if self._tracer is not None:
+            self._tracer.record(decision)
         match decision.outcome:
             case Outcome.PLACED:
                 self.queue.done(decision.pod)

@@ -16,7 +16,7 @@ from kdsl.cycle.decision import Condition, Decision
 from kdsl.hooks.context import Binder
 from kdsl.hooks.faults import Fault
 
-__all__ = ["AttemptState", "Binder", "Clock", "ClusterSource", "DecisionSink", "Evictor", "Router", "Tracer"]
+__all__ = ["AttemptState", "Binder", "Clock", "ClusterSource", "Evictor", "Router", "Tracer"]
 
 
 class ClusterSource(Protocol):
@@ -72,12 +72,6 @@ class Router(Protocol):
         ...
 
 
-class DecisionSink(Protocol):
-    """A listener: reports, metrics, traces. A sink cannot change a decision and must not raise."""
-
-    def record(self, decision: Decision) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class AttemptState:
     """The engine's state that a decision depends on, beside its options: with it another engine decides the
@@ -93,7 +87,11 @@ class AttemptState:
     promised: tuple[tuple[PodInfo, str], ...]
 
 
-class Tracer(DecisionSink, Protocol):
-    """A sink that is also called before every attempt."""
+class Tracer(Protocol):
+    """A listener to attempts: it cannot change a decision, and must not raise."""
 
-    def begin(self, pod: PodInfo, state: AttemptState) -> None: ...
+    def begin(self, pod: PodInfo, state: AttemptState) -> None:
+        """Note that an attempt begins."""
+
+    def record(self, decision: Decision) -> None:
+        """Note a decision."""

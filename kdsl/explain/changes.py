@@ -18,14 +18,14 @@ from typing import Any, Final
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.quantity import parse_quantity
+from kdsl.base.quantity import Quantity, parse_quantity
 from kdsl.base.resources import Resources, canonical, quantity_of
 from kdsl.cluster.api.names import is_label_key, is_label_value
+from kdsl.cluster.devices.pods import DeviceContainer, Phase
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.read.validate_amounts import CONTAINER_RESOURCES, problem_of_resource
-from kdsl.explain.containers import with_more
 
 POD: Final = "pod"
 PODS: Final = "pods"
@@ -345,3 +345,29 @@ def _split_taint(text: str) -> tuple[str, str | None, str]:
 def _toleration(text: str) -> Toleration:
     key, value, effect = _split_taint(text)
     return Toleration(key, "Exists" if value is None else "Equal", value or "", effect)
+
+
+def with_more(pod: PodInfo, resource: str, difference: int) -> tuple[DeviceContainer, ...]:
+    """Return a pod's device containers with `difference` more of a resource in the first container that
+    requests it. If none does, the first container that is no init container gets the request.
+
+    No request becomes negative. Only extended resources are a device's.
+    """
+    if "/" not in resource:
+        return pod.device_containers
+    containers = pod.device_containers or tuple(DeviceContainer(each.name) for each in pod.containers)
+    asking = [at for at, each in enumerate(containers) if resource in each.amounts]
+    running = [at for at, each in enumerate(containers) if each.phase is Phase.APP]
+    chosen = next(iter(asking or running), None)
+    return tuple(
+        _with_more(each, resource, difference) if at == chosen else each for at, each in enumerate(containers)
+    )
+
+
+def _with_more(container: DeviceContainer, resource: str, difference: int) -> DeviceContainer:
+    amount = Quantity.of(max(0, container.amounts.get(resource, 0) + difference))
+    limits = FrozenMap({**container.limits, resource: amount})
+    # An extended resource that is requested has an equal limit.
+    is_requested = resource in container.requests
+    requests = FrozenMap({**container.requests, resource: amount}) if is_requested else container.requests
+    return replace(container, limits=limits, requests=requests)

@@ -38,11 +38,6 @@ class Placement:
     without: tuple[WithoutScore, ...]
     unvisited: int
 
-    @property
-    def decisive(self) -> tuple[str, ...]:
-        """Return the scores without which the pod would have another node."""
-        return tuple(each.score for each in self.without if each.node)
-
 
 def placement_of(decision: Decision) -> Placement | None:
     """Return the placement of a `full` decision; None where no node was chosen."""

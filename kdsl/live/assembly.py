@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from kdsl.app import Scheduler
-from kdsl.base.clock import Clock, SystemClock
+from kdsl.base.clock import Clock, SteadyClock, SystemClock
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.pod import PodInfo
@@ -30,14 +30,12 @@ from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge
 from kdsl.live.cache_feed import CacheFeed, FeedListeners
 from kdsl.live.claim_waits import Waits
-from kdsl.live.clocks import SteadyClock
 from kdsl.live.events import Event, EventsApi
 from kdsl.live.evictions import Evictions, PlannedPreemption
 from kdsl.live.handshakes import HandshakeKeeper
 from kdsl.live.http import Sender
 from kdsl.live.inbox import Inbox
 from kdsl.live.known import KnownObjects
-from kdsl.live.lanes import Lanes
 from kdsl.live.loop import Gates, LoopParts, SchedulingLoop
 from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
@@ -256,7 +254,7 @@ class _Writers:
         ended: Callable[[PlannedPreemption, str], None],
         leads: Callable[[], bool],
     ) -> None:
-        api = Api(sender, Lanes(), observer, leads)
+        api = Api(sender, leads)
         self.api = api
         self.requests = BindingRequests(api)
         self.annotations, self.volumes = Annotations(api), Volumes(api, waits, known.node)

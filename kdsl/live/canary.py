@@ -6,17 +6,23 @@ A pod's side depends on its uid only, so it is equal in every attempt, instance 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
+from kdsl.hooks.specs import QueuedPod
 
+CANARY: Final = " (canary)"
+"""The suffix of profile names in the canary's rules."""
 _BUCKETS: Final = 10_000
 MAX_RULES: Final = 1_000
 """The number of rules whose rejections are reported, on each side."""
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Side(StrEnum):
@@ -33,10 +39,9 @@ def side_of(pod: PodInfo, percent: float) -> Side:
     return Side.CANARY if bucket < percent * _BUCKETS / 100 else Side.STABLE
 
 
-class CanaryObserver(Protocol):
-    """Counts decisions by side, such as an observer of `kdsl.obs`."""
-
-    def decided(self, side: str, outcome: str) -> None: ...
+def side_of_profile(profile: str) -> Side:
+    """Return the side of a profile."""
+    return Side.CANARY if profile.endswith(CANARY) else Side.STABLE
 
 
 @dataclass(slots=True)
@@ -73,36 +78,43 @@ class SideReport:
 
 
 class Canary:
-    """Counts the results of two rule sets. For the scheduling thread."""
+    """Counts the results of two rule sets: a listener of the loop.
+
+    `count` is called with the side and the outcome of each attempt.
+    """
 
     def __init__(
-        self, stable: str, canary: str, percent: float, observer: CanaryObserver | None = None
+        self, digests: Mapping[Side, str], percent: float, count: Callable[[str, str], object]
     ) -> None:
-        """`stable` and `canary` are the digests of the rule sets. ValueError unless 0 < percent < 100."""
+        """`digests` are those of the rule sets. Raises ValueError unless 0 < percent < 100."""
         if not 0 < percent < 100:
             raise ValueError("percent must be between 0 and 100")
-        self.percent = percent
-        self._digests = {Side.STABLE: stable, Side.CANARY: canary}
+        self.percent, self._count = percent, count
+        self.begin(digests)
+
+    def begin(self, digests: Mapping[Side, str]) -> None:
+        """Reset all counts, for other rules."""
+        self._digests = digests
         self._tallies = {side: _Tally() for side in Side}
-        self._observer = observer
+        if digests[Side.STABLE] == digests[Side.CANARY]:
+            _LOG.warning("the canary has the same rules as the other side: both decide alike")
 
-    def side_of(self, pod: PodInfo) -> Side:
-        """Return the side that decides a pod."""
-        return side_of(pod, self.percent)
-
-    def decided(self, side: Side, decision: Decision, seconds: float) -> None:
-        """Count a decision of a side, and its seconds."""
+    def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
+        """Count an attempt, and its seconds."""
+        side = side_of_profile(decision.profile)
         tally = self._tallies[side]
         tally.outcomes[decision.outcome.value] += 1
         tally.seconds += seconds
         tally.timed += 1
         if decision.outcome is Outcome.UNSCHEDULABLE:
             for rule in {rejection.plugin for rejection in decision.rejections if rejection.plugin}:
-                _count(tally.rejections, rule)
+                _add(tally.rejections, rule)
         for rule in {fault.source for fault in decision.faults}:
-            _count(tally.errors, rule)
-        if self._observer is not None:
-            self._observer.decided(side.value, decision.outcome.value)
+            _add(tally.errors, rule)
+        self._count(side.value, decision.outcome.value)
+
+    def ended(self, decision: Decision, pod: PodInfo) -> None:
+        """Do nothing: only attempts are counted."""
 
     def report(self) -> tuple[SideReport, SideReport]:
         """Return the reports of the stable side and of the canary."""
@@ -117,6 +129,6 @@ class Canary:
         )
 
 
-def _count(counter: Counter[str], rule: str) -> None:
+def _add(counter: Counter[str], rule: str) -> None:
     if rule in counter or len(counter) < MAX_RULES:
         counter[rule] += 1

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kdsl.base.file_policy import read_named
-from kdsl.live.content_files import as_file
+from kdsl.live.small_files import as_file
 
 MAX_BYTES: Final = 1024 * 1024
 LIFETIME: Final = datetime.timedelta(days=365)

@@ -71,3 +71,8 @@ class ObjectChange:
     object: LiveObject | None
     is_stale: bool = False
     raw: bytes = b""
+
+
+def is_older(version: str, other: str) -> bool:
+    """Return whether a resource version is older than another; False where one of them is no number."""
+    return version.isdecimal() and other.isdecimal() and int(version) < int(other)

@@ -7,10 +7,12 @@ an unchanged object, then the fields that rules read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from functools import lru_cache
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
+from msgspec.structs import replace
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.api.kinds import KubeObject
@@ -22,8 +24,7 @@ from kdsl.cluster.objects.volumes import VolumeInfo
 from kdsl.cluster.read.decode import decode
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.problems import Problems
-from kdsl.live.changes import LiveNode, LiveObject, PodCondition
-from kdsl.live.interning import slim
+from kdsl.live.changes import LiveNode, LiveObject, LivePod, PodCondition
 from kdsl.live.resources import ApiResource
 
 T = TypeVar("T")
@@ -31,6 +32,15 @@ T = TypeVar("T")
 UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 """The exceptions of msgspec for malformed JSON."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+MAX_SHARED: Final = 16 * 1024
+"""The most shared values: enough for some thousand workloads."""
+
+_SHARED_FIELDS: Final = (
+    "namespace", "node_name", "scheduler_name", "service_account", "preemption_policy", "phase",
+    "owner_references", "tolerations", "node_selector", "required_node_affinity", "preferred_node_terms",
+    "required_affinity", "required_anti_affinity", "preferred_affinity", "preferred_anti_affinity",
+    "spread_constraints", "images", "containers", "init_containers", "device_containers", "host_ports",
+)  # fmt: skip
 
 
 class MalformedError(Exception):
@@ -272,3 +282,24 @@ def _values(raw: Raw | bytes) -> object:
 
 def _first(found: list[Diagnostic], where: str) -> str:
     return f"{found[0].where}: {found[0].title}" if found else f"{where}: it cannot be read"
+
+
+@lru_cache(MAX_SHARED)
+def _share(value: Any) -> Any:
+    """Return the stored value that equals this one and has its type; store it if there is none."""
+    return value
+
+
+@lru_cache(MAX_SHARED)
+def _share_condition(condition: PodCondition) -> PodCondition:
+    return condition
+
+
+def slim(info: PodInfo, identity: Identity) -> LivePod:
+    """Return the pod with its values replaced by shared equal ones: equal values are stored once.
+
+    A pod of a large workload takes 2.9 KiB with this and 5.2 KiB without.
+    """
+    fields = {name: _share(value) for name in _SHARED_FIELDS if (value := getattr(info, name))}
+    conditions = tuple(map(_share_condition, identity.conditions))
+    return LivePod(replace(info, **fields), identity.version, identity.generation, conditions)

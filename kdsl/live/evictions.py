@@ -29,7 +29,7 @@ from kdsl.live.outcomes import Done, Refused, Result
 from kdsl.live.recorder import EventRecorder
 from kdsl.live.reporter import Reporter
 from kdsl.live.retries import repeated
-from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver
 
 AT_ONCE: Final = 16
 """The most victims of one preemption, and preemptions, at once."""
@@ -102,7 +102,6 @@ class Evictions:
                 self._waiting.append(preemption)
             length = len(self._waiting)
         if is_full:
-            self._observer.count(Write.DELETE, WriteOutcome.DROPPED)
             return False
         self._observer.queue(Write.DELETE, length)
         self._doorbell.ring()
@@ -187,7 +186,6 @@ class Evictions:
             problem = f"pod {visible(pod.info.key)} is not evicted: {result.text}"
             progress.problem = progress.problem or problem
             _LOG.warning("%s", problem)
-            self._observer.count(Write.DELETE, WriteOutcome.FAILED)
         return False
 
 

@@ -14,20 +14,15 @@ class ResourceHealth:
     """The state of one resource.
 
     `is_synced`: the scheduling thread has handled all initial objects. `is_absent`: this server does not
-    serve the resource, so it counts as empty. `error` is the last failure, empty after a success. `contact`
-    is the time of the server's last answer, in seconds of the loop, None without one. `lag` is the number of
-    seconds since then, while an answer is overdue. Without `is_renewed` its objects are being listed again,
-    for their JSON.
+    serve the resource, so it counts as empty. `error` is the last failure, empty after a success.
+    Without `is_renewed` its objects are being listed again, for their JSON.
     """
 
     resource: str
     is_synced: bool = False
     is_absent: bool = False
     error: str = ""
-    contact: float | None = None
-    lag: float = 0.0
     objects: int = 0
-    events: int = 0
     lists: int = 0
     failures: int = 0
     malformed: int = 0
@@ -57,19 +52,3 @@ class WatchObserver(Protocol):
     def watch_failed(self, resource: str, reason: str) -> None:
         """Count a failure of a list or watch; `reason` is a value of `Trouble`."""
         ...
-
-
-class SilentObserver:
-    """Counts nothing."""
-
-    def received(self, resource: str, kind: str) -> None:
-        return None
-
-    def synced(self, resource: str, is_synced: bool) -> None:
-        return None
-
-    def not_watched(self, resource: str) -> None:
-        return None
-
-    def watch_failed(self, resource: str, reason: str) -> None:
-        return None

@@ -10,8 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kdsl.live.changes import LiveNode, LivePod
-from kdsl.live.versions import is_older
+from kdsl.live.changes import LiveNode, LivePod, is_older
 
 _OURS: Final = ("PodScheduled", "DisruptionTarget")
 """The conditions that the scheduler writes: others are not kept for running pods."""

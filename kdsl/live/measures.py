@@ -15,7 +15,7 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
 from kdsl.live.client import Sent
 from kdsl.live.decision_log import DecisionLog
-from kdsl.live.write_counts import Write, WriteOutcome
+from kdsl.live.write_counts import Write
 from kdsl.obs.client_metrics import ClientMetrics, ComparisonMetrics, LeaderMetrics, ReloadMetrics
 from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.metrics import SchedulerMetrics
@@ -108,13 +108,9 @@ class Measures:
         if sent.repeats:
             client.retried(sent.verb, sent.code)
 
-    def request(self, write: Write, outcome: WriteOutcome, status: int, seconds: float) -> None:
-        """Do nothing: `sent` counts every request."""
-
-    def count(self, write: Write, outcome: WriteOutcome) -> None:
-        """Count a write without a request (an observer of writes)."""
-        if write in (Write.EVENT, Write.SERIES) and outcome in (WriteOutcome.DROPPED, WriteOutcome.FAILED):
-            self.client.event_dropped(outcome.value)
+    def event_dropped(self, reason: str) -> None:
+        """Count an event that is not recorded (an observer of writes)."""
+        self.client.event_dropped(reason)
 
     def queue(self, write: Write, length: int) -> None:
         """Set the number of waiting writes of a kind."""

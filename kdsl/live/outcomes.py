@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from kdsl.base.visible import visible
-from kdsl.live.decode import Details, status_of
+from kdsl.live.decode import status_of
 from kdsl.live.http import HttpAnswer
 
 T = TypeVar("T", covariant=True)
@@ -41,7 +41,6 @@ class Refused:
     status: int
     reason: str
     message: str
-    retry_after: float | None = None
     fields: tuple[str, ...] = ()
 
     @staticmethod
@@ -51,14 +50,12 @@ class Refused:
         if found is None or not found.message:
             snippet = visible(answer.body[:_MAX_SNIPPET].decode("utf-8", "replace"))
             message = f"the server answered {answer.status}" + (f": {snippet}" if snippet else "")
-            return Refused(answer.status, "", message, _retry_after(answer, Details()))
-        details = found.details
+            return Refused(answer.status, "", message)
         return Refused(
             answer.status,
             visible(found.reason[:MAX_LOGGED]),
             visible(found.message[:MAX_MESSAGE]),
-            _retry_after(answer, details),
-            tuple(cause.field for cause in details.causes if cause.field),
+            tuple(cause.field for cause in found.details.causes if cause.field),
         )
 
     @property
@@ -108,11 +105,3 @@ Result: TypeAlias = Done[T] | Refused | Lost
 def message_of(failure: Refused | Lost) -> str:
     """Return the message of a failure for users: the server's text, or why there is none."""
     return failure.message if isinstance(failure, Refused) else failure.reason
-
-
-def _retry_after(answer: HttpAnswer, details: Details) -> float | None:
-    """Return the seconds that the server asks to wait."""
-    text = answer.headers.get("retry-after", "")
-    if text.isascii() and text.isdigit() and len(text) < 6:
-        return float(text)
-    return float(details.retry_after_seconds) if details.retry_after_seconds else None

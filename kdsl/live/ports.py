@@ -29,10 +29,10 @@ from kdsl.live.annotations import Annotations, NotReadError
 from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
+from kdsl.live.changes import is_older
 from kdsl.live.claim_waits import Waits
 from kdsl.live.device_claims import ClaimNotes, DeviceClaims
 from kdsl.live.known import KnownObjects
-from kdsl.live.versions import is_older
 from kdsl.live.volumes import TIMEOUT as VOLUME_TIMEOUT
 from kdsl.live.volumes import Volumes
 

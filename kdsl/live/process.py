@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final
 
 from kdsl.app import Scheduler
-from kdsl.base.clock import SystemClock
+from kdsl.base.clock import SteadyClock, SystemClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.garbage import settle_heap
@@ -20,10 +20,9 @@ from kdsl.config.configuration import OnInvalid
 from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.canary import Side
+from kdsl.live.canary import Canary, Side
 from kdsl.live.client import Client
-from kdsl.live.clocks import SteadyClock
-from kdsl.live.comparisons import CanaryRun, ShadowRun
+from kdsl.live.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
 from kdsl.live.connection import Connection
 from kdsl.live.decision_log import DecisionLog
 from kdsl.live.endpoints import Endpoints, Facts
@@ -44,6 +43,7 @@ from kdsl.live.reviews import CallerReviews
 from kdsl.live.rule_sets import RuleSets, load
 from kdsl.live.run_record import RunRecord
 from kdsl.live.services import Host, Service
+from kdsl.live.shadow import Shadow
 from kdsl.live.watches import Watches
 from kdsl.obs.logs import about
 
@@ -63,8 +63,8 @@ class SchedulerProcess:
         self.decisions = DecisionLog(time.time_ns, options.instance[:8])
         self._stopping = asyncio.Event()
         self._failure: InvalidInputError | None = None
-        self._shadow: ShadowRun | None = None
-        self._canary: CanaryRun | None = None
+        self._shadow: Shadow | None = None
+        self._canary: Canary | None = None
         self.endpoints: Endpoints | None = None
         self._record = None if options.record is None else RunRecord(options.record)
 
@@ -103,7 +103,10 @@ class SchedulerProcess:
 
     def report(self) -> str:
         """Return the results of shadow or canary as a table; empty without them."""
-        return "\n\n".join(each.text() for each in (self._shadow, self._canary) if each is not None)
+        texts = [] if self._shadow is None else [shadow_text(self._shadow.report())]
+        if self._canary is not None:
+            texts.append(canary_text(self._canary.report()))
+        return "\n\n".join(texts)
 
     # ---- assembling --------------------------------------------------------------------------------------
 
@@ -122,7 +125,7 @@ class SchedulerProcess:
         live = LiveOptions(
             options.host,
             options.in_flight,
-            await _events_api(client),
+            await events_api(client),
             steady,
             advises=options.advises,
             record=self._record,
@@ -134,9 +137,11 @@ class SchedulerProcess:
         controller = self._sets.scheduler.tables[0].scheduler
         self._own_events = OwnEvents(self.scheduler, options, controller, lambda: self.leader)
         if options.is_shadow:
-            self._shadow = ShadowRun(self.scheduler, measures.comparisons)
+            self._shadow = Shadow(self.scheduler.engine.preview, measures.comparisons.compared)
+            self.scheduler.loop.before_each(self._shadow.take)
         if options.canary is not None:
-            self._canary = CanaryRun(self._sets.digests, options.canary.percent, measures.comparisons)
+            counted = measures.comparisons.decided
+            self._canary = Canary(self._sets.digests, options.canary.percent, counted)
             self.scheduler.loop.listen(self._canary)
         if self._service is not None:
             self._service.attach(
@@ -225,10 +230,11 @@ class SchedulerProcess:
 
     def _facts(self) -> Facts:
         documents: dict[str, Callable[[], Mapping[str, Any]]] = {}
-        if self._shadow is not None:
-            documents["/shadow"] = self._shadow.document
-        if self._canary is not None:
-            documents["/canary"] = self._canary.document
+        shadow, canary = self._shadow, self._canary
+        if shadow is not None:
+            documents["/shadow"] = lambda: shadow_document(shadow.report())
+        if canary is not None:
+            documents["/canary"] = lambda: canary_document(canary.report(), canary.percent)
         return Facts(
             self.scheduler,
             self.inbox,
@@ -348,7 +354,7 @@ class _OnLoop:
         self._on_loop(self._refuse, diagnostics)
 
 
-async def _events_api(client: Client) -> EventsApi:
+async def events_api(client: Client) -> EventsApi:
     """Return the API for events: core/v1 if the server has no events.k8s.io/v1.
 
     It asks once, with a short limit: until then no endpoint is up that could report the missing server.

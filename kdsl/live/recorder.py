@@ -18,7 +18,7 @@ from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.event_series import QUIET, REFRESH, Series, SeriesBook
 from kdsl.live.events import Event, EventsApi, event_name
 from kdsl.live.outcomes import Done, Lost, Refused, Result
-from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver
 
 CAPACITY: Final = 10_000
 """The most waiting events."""
@@ -75,7 +75,7 @@ class EventRecorder:
                 self._waiting.append((event, event_name(event.regarding.name, self._last), now))
             length = len(self._waiting)
         if is_full:
-            self._observer.count(Write.EVENT, WriteOutcome.DROPPED)
+            self._observer.event_dropped("dropped")
             return False
         self._observer.queue(Write.EVENT, length)
         self._doorbell.ring()
@@ -114,7 +114,6 @@ class EventRecorder:
             series = self._book.note(event, name, time, now)
             if series.is_due and not series.is_sending:
                 return series
-            self._observer.count(Write.EVENT, WriteOutcome.SUPERSEDED)
         return self._late.popleft() if self._late else None
 
     async def _send(self, series: Series) -> None:
@@ -127,7 +126,6 @@ class EventRecorder:
                     self._give_up(series, result)
                     return
                 series.sent = count
-                self._observer.count(Write.SERIES if count > 1 else Write.EVENT, WriteOutcome.DONE)
                 if not series.is_due:
                     return
         finally:
@@ -157,7 +155,7 @@ class EventRecorder:
 
     def _give_up(self, series: Series, failure: Refused | Lost) -> None:
         self._book.forget(series)
-        self._observer.count(Write.EVENT, WriteOutcome.FAILED)
+        self._observer.event_dropped("failed")
         about = visible(f"{series.event.namespace}/{series.event.regarding.name}")
         _LOG.warning("event %s of %s is not recorded: %s", series.event.reason, about, failure.text)
 

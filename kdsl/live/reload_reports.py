@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.obs.client_metrics import ReloadMetrics
 from kdsl.obs.logs import about
 
 LOG: Final = logging.getLogger("kdsl.live.reload")
@@ -14,14 +15,6 @@ MOST: Final = 20
 """The most diagnostics logged of one change; the others are counted."""
 
 T = TypeVar("T")
-
-
-class ReloadCounter(Protocol):
-    """Counts reloads, such as `kdsl.obs.client_metrics.ReloadMetrics`."""
-
-    def applied(self, unix_seconds: float) -> None: ...
-
-    def refused(self) -> None: ...
 
 
 class ReloadEvents(Protocol):
@@ -36,8 +29,8 @@ class ReportedReloads(Generic[T]):
     def __init__(
         self,
         hand_over: Callable[[T], None],
-        counter: ReloadCounter,
-        events: ReloadEvents | None,
+        counter: ReloadMetrics,
+        events: ReloadEvents,
         now: Callable[[], float],
     ) -> None:
         """`hand_over` passes a rule set to the scheduling thread; `now` returns Unix seconds."""
@@ -49,18 +42,16 @@ class ReportedReloads(Generic[T]):
         self._counter.applied(self._now())
         _log(diagnostics, logging.WARNING)
         LOG.info("rules and configuration taken over")
-        if self._events is not None:
-            self._events.record("RulesReloaded", "changed rules are in use", is_warning=False)
+        self._events.record("RulesReloaded", "changed rules are in use", is_warning=False)
 
     def refused(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         """Report why a change is not used."""
         self._counter.refused()
         _log(diagnostics, logging.ERROR)
         LOG.error("changed rules or configuration cannot be used: the last good ones stay")
-        if self._events is not None:
-            first = _first(diagnostics)
-            more = f" (and {len(diagnostics) - 1:,} more)" if len(diagnostics) > 1 else ""
-            self._events.record("RulesRefused", f"{first}{more}", is_warning=True)
+        first = _first(diagnostics)
+        more = f" (and {len(diagnostics) - 1:,} more)" if len(diagnostics) > 1 else ""
+        self._events.record("RulesRefused", f"{first}{more}", is_warning=True)
 
 
 def _first(diagnostics: tuple[Diagnostic, ...]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from kdsl.app import Scheduler, devices_in_use
 from kdsl.base.diagnostic import Diagnostic
@@ -12,13 +11,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.ports import Router
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.faults import Fault
-from kdsl.live.canary import Side, side_of
+from kdsl.live.canary import CANARY, Side, side_of
 from kdsl.live.needs import Needs, merged, needs
 from kdsl.live.options import CanaryOptions, RunOptions
 from kdsl.plan.devices.inventories import Inventories
-
-CANARY: Final = " (canary)"
-"""The suffix of profile names in the canary's rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +92,3 @@ class CanaryRouter:
         """Return the errors of the search for the profile."""
         router = self.stable if side_of(pod, self.percent) is Side.STABLE else self.canary
         return router.faults_of(pod)
-
-
-def side_of_profile(profile: str) -> Side:
-    """Return the side of a profile."""
-    return Side.CANARY if profile.endswith(CANARY) else Side.STABLE

@@ -53,7 +53,7 @@ class Explainer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The contents of the endpoints. The path of a None field answers 404.
+    """The contents of the endpoints.
 
     `state` gets sizes from the scheduling thread; `pods` lists the pods of the cluster, on any thread;
     `configuration` is the effective one; `started` is the Unix second of the process's start.
@@ -64,11 +64,11 @@ class Shown:
     slis: Registry
     now: Callable[[], float]
     started: float
-    state: Callable[[], Awaitable[SchedulerState]] | None = None
-    pods: Callable[[], Iterable[PodInfo]] | None = None
-    configuration: Callable[[], Mapping[str, Any]] | None = None
-    decisions: DecisionLog | None = None
-    explainer: Explainer | None = None
+    state: Callable[[], Awaitable[SchedulerState]]
+    pods: Callable[[], Iterable[PodInfo]]
+    configuration: Callable[[], Mapping[str, Any]]
+    decisions: DecisionLog
+    explainer: Explainer
     extra: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     """More documents by path: `/shadow`."""
 
@@ -83,14 +83,11 @@ def application(shown: Shown, reviews: CallerReviews | None, open_paths: Iterabl
         Route("/metrics/slis", served.slis),
         Route("/metrics/resources", served.resources),
         Route("/statusz", served.statusz),
+        Route("/configz", served.configz),
+        Route("/decisions", served.decisions),
+        Route("/explain/{namespace}/{name}", served.explain, methods=["GET", "POST"]),
+        *(Route(path, served.document(source)) for path, source in shown.extra.items()),
     ]
-    if shown.configuration is not None:
-        routes.append(Route("/configz", served.configz))
-    if shown.decisions is not None:
-        routes.append(Route("/decisions", served.decisions))
-    if shown.decisions is not None or shown.explainer is not None:
-        routes.append(Route("/explain/{namespace}/{name}", served.explain, methods=["GET", "POST"]))
-    routes += [Route(path, served.document(source)) for path, source in shown.extra.items()]
     app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
     return Guard(app, reviews, tuple(open_paths))
 
@@ -117,11 +114,10 @@ class _Endpoints:
         return answer
 
     async def metrics(self, request: Request) -> Response:
-        if self._shown.state is not None:
-            try:
-                self._sizes.show(await asyncio.wait_for(self._shown.state(), STATE_WITHIN))
-            except TimeoutError:
-                self._sizes.is_stale()
+        try:
+            self._sizes.show(await asyncio.wait_for(self._shown.state(), STATE_WITHIN))
+        except TimeoutError:
+            self._sizes.is_stale()
         # Rendering takes long, and must not delay watches.
         return Response(await asyncio.to_thread(self._shown.metrics.text), media_type=CONTENT_TYPE)
 
@@ -135,11 +131,9 @@ class _Endpoints:
         return Response(self._shown.slis.text(), media_type=CONTENT_TYPE)
 
     async def resources(self, request: Request) -> Response:
-        pods = self._shown.pods
-        return StreamingResponse(resource_lines(pods) if pods is not None else (), media_type=CONTENT_TYPE)
+        return StreamingResponse(resource_lines(self._shown.pods), media_type=CONTENT_TYPE)
 
     async def configz(self, request: Request) -> Response:
-        assert self._shown.configuration is not None
         return JSONResponse({"componentconfig": self._shown.configuration()})
 
     async def statusz(self, request: Request) -> Response:
@@ -160,7 +154,6 @@ class _Endpoints:
         return PlainTextResponse("\n".join(lines))
 
     async def decisions(self, request: Request) -> Response:
-        assert self._shown.decisions is not None
         text = request.query_params.get("limit", str(SHOWN))
         if not text.isdecimal() or len(text) > 9:
             return PlainTextResponse(f"400 limit is no number: {visible(text[:100])}\n", 400)
@@ -170,20 +163,18 @@ class _Endpoints:
         """Answer with the last decision about a pod, and an explanation of its present state."""
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         shown = self._shown
-        last = None if shown.decisions is None else shown.decisions.of_pod(f"{namespace}/{name}")
-        explained = None
-        if shown.explainer is not None:
-            try:
-                question = Question.of(request.query_params.multi_items())
-                explained = await asyncio.wait_for(
-                    shown.explainer.explain(namespace, name, question), EXPLAINED_WITHIN
-                )
-            except InvalidInputError as error:
-                return JSONResponse(problems_document(error.diagnostics), 400)
-            except TooManyError:
-                return PlainTextResponse("503 too many explanations are under way\n", 503)
-            except TimeoutError:
-                return PlainTextResponse("503 the explanation did not come in time\n", 503)
+        last = shown.decisions.of_pod(f"{namespace}/{name}")
+        try:
+            question = Question.of(request.query_params.multi_items())
+            explained = await asyncio.wait_for(
+                shown.explainer.explain(namespace, name, question), EXPLAINED_WITHIN
+            )
+        except InvalidInputError as error:
+            return JSONResponse(problems_document(error.diagnostics), 400)
+        except TooManyError:
+            return PlainTextResponse("503 too many explanations are under way\n", 503)
+        except TimeoutError:
+            return PlainTextResponse("503 the explanation did not come in time\n", 503)
         if last is None and explained is None:
             return await _not_found(request, None)
         document = answer_document(f"{namespace}/{name}", last, explained)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision
@@ -21,12 +21,6 @@ MAX_WAITING: Final = 50_000
 """The most known unbound pods; the oldest are forgotten, and not compared."""
 MAX_KEPT: Final = 1_000
 """The most differences kept for the report; all are counted."""
-
-
-class ShadowObserver(Protocol):
-    """Counts comparisons, such as an observer of `kdsl.obs`."""
-
-    def compared(self, cause: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +50,12 @@ class _Waiting:
 class Shadow:
     """Follows pods from their first event to their node. For the scheduling thread."""
 
-    def __init__(
-        self,
-        decide: Callable[[PodInfo], Decision | None],
-        observer: ShadowObserver | None = None,
-    ) -> None:
-        """`decide` returns the full decision without side effects; None for a pod without a profile."""
-        self._decide, self._observer = decide, observer
+    def __init__(self, decide: Callable[[PodInfo], Decision | None], count: Callable[[str], object]) -> None:
+        """`decide` returns the full decision without side effects; None for a pod without a profile.
+
+        `count` is called with the cause of each difference, also for equal decisions.
+        """
+        self._decide, self._count_cause = decide, count
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._causes: Counter[DifferenceCause] = Counter()
         self._rules: Counter[tuple[DifferenceCause, str]] = Counter()
@@ -125,8 +118,7 @@ class Shadow:
 
     def _count(self, found: Difference) -> Difference:
         self._causes[found.cause] += 1
-        if self._observer is not None:
-            self._observer.compared(found.cause.value)
+        self._count_cause(found.cause.value)
         if not found.is_equal:
             self._rules[found.cause, found.rule] += 1
             self._last.append(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from kdsl.live.health import ResourceHealth, WatchObserver
@@ -19,32 +18,23 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Standing:
-    """Records the state of a resource. `clock` returns seconds of the loop."""
+    """Records the state of a resource."""
 
-    def __init__(
-        self,
-        resource: str,
-        observer: WatchObserver,
-        clock: Callable[[], float],
-        *,
-        can_be_absent: bool = True,
-    ) -> None:
+    def __init__(self, resource: str, observer: WatchObserver, *, can_be_absent: bool = True) -> None:
         self._resource = resource
         self._observer = observer
-        self._clock = clock
         self._can_be_absent = can_be_absent
         self._error = ""
-        self._contact: float | None = None
         self._synced_at: int | None = None
         self._renewed_at: int | None = 0
         self._is_absent = False
         self._logged = ""
         self._unreadable: set[str] = set()
-        self._objects = self._events = self._lists = self._failures = self._malformed = 0
+        self._objects = self._lists = self._failures = self._malformed = 0
 
     def listed(self, objects: int, number: int) -> None:
         """Record a complete list; `number` is that of its last change in the inbox."""
-        self._contact, self._error, self._objects = self._clock(), "", objects
+        self._error, self._objects = "", objects
         self._lists += 1
         self._is_absent = False
         if self._synced_at is None:
@@ -60,18 +50,17 @@ class Standing:
 
     def connected(self) -> None:
         """Record that a watch is open."""
-        self._contact, self._error = self._clock(), ""
+        self._error = ""
         self._observer.synced(self._resource, True)
         self._log_recovery()
 
     def event(self, kind: str) -> None:
         """Record an event, a bookmark or an error of a watch."""
-        self._events += 1
         self._observer.received(self._resource, kind[:_MAX_TEXT])
 
     def received(self, objects: int) -> None:
         """Record received events."""
-        self._contact, self._objects = self._clock(), objects
+        self._objects = objects
 
     def interrupted(self) -> None:
         """Record that a watch broke off, and restarts at once."""
@@ -102,16 +91,12 @@ class Standing:
 
     def health(self, done: int) -> ResourceHealth:
         """Return the state; `done` is the number of changes that the scheduling thread has handled."""
-        contact = self._contact
         return ResourceHealth(
             resource=self._resource,
             is_synced=self._synced_at is not None and done >= self._synced_at,
             is_absent=self._is_absent,
             error=self._error,
-            contact=contact,
-            lag=0.0 if contact is None else max(0.0, self._clock() - contact),
             objects=self._objects,
-            events=self._events,
             lists=self._lists,
             failures=self._failures,
             malformed=self._malformed,

@@ -18,13 +18,12 @@ from kdsl.base.clock import Clock
 from kdsl.base.times import to_seconds
 from kdsl.base.visible import visible
 from kdsl.live.api import Api, SeenPod
-from kdsl.live.changes import LivePod
+from kdsl.live.changes import LivePod, is_older
 from kdsl.live.conditions import StatusWish, bound_patch, patch_for, whole_patch
 from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.outcomes import Done, Lost, Refused, Result
 from kdsl.live.retries import repeated
-from kdsl.live.versions import is_older
-from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver
 
 IN_FLIGHT: Final = 32
 CAPACITY: Final = 20_000
@@ -95,7 +94,6 @@ class StatusWriter:
         are ignored.
         """
         if pod.info.node_name:
-            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
             return True
         uid = pod.info.uid
         with self._lock:
@@ -104,10 +102,7 @@ class StatusWriter:
             if not is_full:
                 self._pending[uid] = _Pending(pod, wish if before is None else wish.over(before.wish))
             length = len(self._pending)
-        if before is not None:
-            self._observer.count(Write.STATUS, WriteOutcome.SUPERSEDED)
         if is_full:
-            self._observer.count(Write.STATUS, WriteOutcome.DROPPED)
             return False
         self._observer.queue(Write.STATUS, length)
         self._doorbell.ring()
@@ -116,24 +111,19 @@ class StatusWriter:
     def forget(self, uid: str) -> None:
         """Drop the wishes of a pod that is bound or gone."""
         with self._lock:
-            found = self._pending.pop(uid, None)
+            self._pending.pop(uid, None)
             self._written.pop(uid, None)
             self._unsure.pop(uid, None)
             if uid in self._running:
                 self._unwanted.add(uid)
-        if found is not None:
-            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
 
     def forget_all(self) -> None:
         """Drop all wishes: another instance leads now."""
         with self._lock:
-            skipped = len(self._pending)
             self._pending.clear()
             self._written.clear()
             self._unsure.clear()
             self._unwanted |= self._running
-        for _ in range(skipped):
-            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
 
     async def settled(self, uid: str) -> None:
         """Wait until no write of a pod is under way.
@@ -188,20 +178,17 @@ class StatusWriter:
         pod = self._as_written(pending.pod)
         patch = self._patch(pod, pending.wish)
         if patch is None:
-            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
             return
         uid = pod.info.uid
         result = await repeated(lambda: self._try(pod, patch), lambda: self._is_wanted(uid))
         match result:
             case Done():
                 self._remember(uid, _Written(pending.pod.version, result.value))
-                self._observer.count(Write.STATUS, WriteOutcome.DONE)
                 if result.value.node and pending.wish.denies_binding:
                     await self._correct(pod)
-            case Refused():
-                self._observer.count(Write.STATUS, self._outcome_of(pod, result))
+            case Refused() if not self._is_over(uid, result):
+                _LOG.warning("status of pod %s is not written: %s", visible(pod.info.key), result.text)
             case Lost():
-                self._observer.count(Write.STATUS, WriteOutcome.LOST)
                 if self._is_wanted(uid):
                     await asyncio.sleep(_AWAY)
                 self._put_back(pending)
@@ -213,15 +200,9 @@ class StatusWriter:
         """
         patch = bound_patch(pod.info.uid, to_seconds(self._clock.now()))
         result = await repeated(lambda: self._api.patch_status(pod.info, patch))
-        match result:
-            case Done():
-                outcome = WriteOutcome.DONE
-            case Refused() if result.is_gone or result.is_recreated:
-                outcome = WriteOutcome.SKIPPED
-            case _:
-                outcome = WriteOutcome.FAILED
-                _LOG.warning("pod %s is bound, its condition stays: %s", visible(pod.info.key), result.text)
-        self._observer.count(Write.STATUS, outcome)
+        is_over = isinstance(result, Refused) and (result.is_gone or result.is_recreated)
+        if not (is_over or isinstance(result, Done)):
+            _LOG.warning("pod %s is bound, its condition stays: %s", visible(pod.info.key), result.text)
 
     def _is_wanted(self, uid: str) -> bool:
         """Return whether to send a write: no newer wish waits, and the pod was not forgotten."""
@@ -243,15 +224,12 @@ class StatusWriter:
                     del self._unsure[next(iter(self._unsure))]
         return result
 
-    def _outcome_of(self, pod: LivePod, refused: Refused) -> WriteOutcome:
-        """Return the meaning of a refusal: the pod is gone, recreated or bound, or the patch failed."""
+    def _is_over(self, uid: str, refused: Refused) -> bool:
+        """Return whether a refused patch is not needed: its pod is gone or bound, or has a newer wish."""
         if refused.is_gone or refused.is_recreated or _BOUND_FIELD in refused.fields:
-            return WriteOutcome.SKIPPED
+            return True
         with self._lock:
-            if pod.info.uid in self._pending:
-                return WriteOutcome.SUPERSEDED
-        _LOG.warning("status of pod %s is not written: %s", visible(pod.info.key), refused.text)
-        return WriteOutcome.FAILED
+            return uid in self._pending
 
     def _put_back(self, pending: _Pending) -> None:
         """Queue a wish again until the server is back, unless there is a newer one."""

@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.live.codes import AccessCode
-from kdsl.live.content_files import as_file
-from kdsl.live.small_files import Stamp, note_failure, read_small, stamp
+from kdsl.live.small_files import Stamp, as_file, note_failure, read_small, stamp
 
 CHECK_EVERY: Final = 10.0
 """Seconds between two checks of the files."""

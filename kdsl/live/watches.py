@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from kdsl.live.changes import ObjectChange
-from kdsl.live.health import ResourceHealth, SilentObserver, WatchObserver
+from kdsl.live.health import ResourceHealth, WatchObserver
 from kdsl.live.inbox import Inbox
 from kdsl.live.mirror import Mirror
 from kdsl.live.needs import Needs, merged
@@ -16,7 +16,7 @@ from kdsl.live.recovery import Recovery
 from kdsl.live.reflector import Reflector
 from kdsl.live.resources import NODES, PODS, ApiResource
 from kdsl.live.standing import Standing
-from kdsl.live.watch_source import BRISK_TIMES, DEFAULT_TIMES, Source, WatchTimes
+from kdsl.live.watch_source import BRISK_TIMES, DEFAULT_TIMES, Source
 
 _ESSENTIAL = frozenset({PODS.name, NODES.name})
 """The resources without which nothing can be decided: if a server does not serve them, that is a failure, and
@@ -52,9 +52,8 @@ class _Shown:
 class Watches:
     """Watches resources and puts changes into an inbox.
 
-    `probe` checks whether the server is back. `times` apply to all resources; None: watches of pods and nodes
-    last less than a minute, others minutes. Everything but `health` and `is_ready` is for the thread of the
-    loop.
+    `probe` checks whether the server is back. Watches of pods and nodes last less than a minute, others
+    minutes. Everything but `health` and `is_ready` is for the thread of the loop.
     """
 
     def __init__(
@@ -63,14 +62,12 @@ class Watches:
         probe: Callable[[], Awaitable[bool]],
         inbox: Inbox,
         random: Random,
-        observer: WatchObserver | None = None,
-        times: WatchTimes | None = None,
+        observer: WatchObserver,
     ) -> None:
         self._source = source
         self._inbox = inbox
         self._random = random
-        self._observer: WatchObserver = observer if observer is not None else SilentObserver()
-        self._times = times
+        self._observer = observer
         self._recovery = Recovery(probe, random)
         self._followed: dict[str, _Followed] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -131,9 +128,8 @@ class Watches:
         )
 
     def _begin(self, resource: ApiResource) -> _Followed:
-        clock = asyncio.get_running_loop().time
         is_essential = resource.name in _ESSENTIAL
-        standing = Standing(resource.name, self._observer, clock, can_be_absent=not is_essential)
+        standing = Standing(resource.name, self._observer, can_be_absent=not is_essential)
         mirror = Mirror(resource, standing.malformed, keeps_raw=self._keeps_raw)
         followed = _Followed(resource, standing, mirror)
         self._start(followed)
@@ -143,7 +139,6 @@ class Watches:
         if self._group is None:
             return
         name = followed.resource.name
-        usual = BRISK_TIMES if name in _ESSENTIAL else DEFAULT_TIMES
         reflector = Reflector(
             followed.mirror,
             self._source,
@@ -152,7 +147,7 @@ class Watches:
             self._recovery,
             # One for each, so that its numbers do not depend on the others.
             Random(self._random.random()),
-            self._times or usual,
+            BRISK_TIMES if name in _ESSENTIAL else DEFAULT_TIMES,
         )
         followed.task = self._group.create_task(reflector.run(), name=f"watch {name}")
 

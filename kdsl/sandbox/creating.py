@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Final
 
-from kdsl.sandbox.addresses import give_address
 from kdsl.sandbox.admission import admit_create, admit_namespace, finish_pod, pod_warnings
 from kdsl.sandbox.call import Call, Reply, SandboxState, document, whole, whole_body
 from kdsl.sandbox.defaults import apply_defaults
@@ -21,6 +21,10 @@ _SERVER_FIELDS: Final = (
 )  # fmt: skip
 _MOST_GIVEN: Final = 58
 """The most characters of a prefix that a completed name keeps."""
+_ADDRESSES: Final = ipaddress.IPv4Network("10.96.0.0/12")
+"""The addresses of Services inside of the cluster. No process listens there."""
+_FIRST_ADDRESS: Final = 10
+"""The first address for a Service that names none: the ones below are for well-known Services."""
 
 
 def create(world: SandboxState, call: Call) -> Reply:
@@ -111,3 +115,14 @@ def _set_metadata(world: SandboxState, resource: Resource, namespace: str, body:
 def _store(world: SandboxState, resource: Resource, body: Json) -> Version:
     metadata = body["metadata"]
     return world.store.write(resource, (metadata.get("namespace", ""), metadata["name"]), body)
+
+
+def give_address(world: SandboxState, body: Json) -> None:
+    """Give a new Service an unused address, if it wants one."""
+    spec = body["spec"]
+    if spec["type"] == "ExternalName" or spec.get("clusterIP"):
+        return
+    used = {item["spec"].get("clusterIP") for item in world.store.bodies(SERVICES)}
+    addresses = (str(_ADDRESSES[number]) for number in range(_FIRST_ADDRESS, _ADDRESSES.num_addresses))
+    spec["clusterIP"] = next(address for address in addresses if address not in used)
+    spec["clusterIPs"] = [spec["clusterIP"]]

@@ -12,8 +12,8 @@ import yaml
 CLUSTER = "kdsl-sandbox"
 
 
-def kubeconfig_text(url: str, authority: bytes, tokens: Mapping[str, str], current: str) -> str:
-    """Return a kubeconfig with one context for each user; `current` is the current context."""
+def kubeconfig_text(url: str, authority: bytes, tokens: Mapping[str, str]) -> str:
+    """Return a kubeconfig with one context for each user; the current one is that of `admin`."""
     encoded = base64.b64encode(authority).decode()
     document = {
         "apiVersion": "v1",
@@ -24,7 +24,7 @@ def kubeconfig_text(url: str, authority: bytes, tokens: Mapping[str, str], curre
             {"name": _context(name), "context": {"cluster": CLUSTER, "user": name, "namespace": "default"}}
             for name in tokens
         ],
-        "current-context": _context(current),
+        "current-context": _context("admin"),
     }
     return yaml.safe_dump(document, sort_keys=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kdsl.sandbox import discovery, openapi, openapi_v2
+from kdsl.sandbox import discovery, openapi
 from kdsl.sandbox.call import Reply, document
 from kdsl.sandbox.errors import Json, no_page, no_such_path, not_allowed
 
@@ -56,9 +56,9 @@ def _documents(path: str, accept: str) -> Reply | None:
         reply.content_type = _TEXT
         return reply
     if path == "/openapi/v2":
-        if openapi_v2.wants_protobuf(accept):
-            return Reply(200, openapi_v2.as_protobuf(), openapi_v2.MEDIA, dict(_VARY))
-        return Reply(200, openapi_v2.as_json(), headers=dict(_VARY))
+        if openapi.wants_protobuf(accept):
+            return Reply(200, openapi.v2_protobuf(), openapi.V2_PROTOBUF, dict(_VARY))
+        return Reply(200, openapi.v2_json(), headers=dict(_VARY))
     if path.startswith("/openapi/v3/"):
         schema = openapi.schema_document(path.removeprefix("/openapi/v3/"))
         return None if schema is None else Reply(200, schema, headers=dict(_VARY))

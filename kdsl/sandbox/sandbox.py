@@ -76,15 +76,11 @@ class Sandbox:
         """Return the newest token of the administrator."""
         return self.tokens.of("admin")
 
-    def token_of(self, user: str) -> str:
-        """Return the newest token of `admin`, `scheduler` or `team` (who has no rights)."""
-        return self.tokens.of(user)
-
     @property
     def kubeconfig(self) -> str:
         """Return the text of a kubeconfig for all users; its context is the administrator's."""
         tokens = {name: self.tokens.of(name) for name in USERS}
-        return kubeconfig_text(self.url, self.certificates.authority, tokens, "admin")
+        return kubeconfig_text(self.url, self.certificates.authority, tokens)
 
     async def __aenter__(self) -> Self:
         """Begin to serve; raises OSError where the port is taken or the kubeconfig cannot be written."""

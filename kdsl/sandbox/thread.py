@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self, TypeVar
 
 import uvloop
@@ -38,9 +37,7 @@ class SandboxThread:
             raise self._error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop it and wait for its end."""
         if self._loop is not None and self._end is not None:
             self._loop.call_soon_threadsafe(self._end.set)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,12 +14,13 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.eval.scalar.compiler import Probe
 from kdsl.explain.patience import Patience
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import Status
 from kdsl.report.decisions import decision_document
+from kdsl.report.faults import traceback_lines
 from kdsl.testing.card_cases import CardsBefore, cards_of, compare_annotations, compare_cards
 from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.document import PlacedValue
-from kdsl.testing.expected_faults import unexpected_faults
 from kdsl.testing.mismatch import Mismatch, differs, shown
 from kdsl.testing.proof import ConditionProbe, Proof
 from kdsl.testing.recorded import Recorded
@@ -344,3 +345,35 @@ _WORDS = {
 def _yaml_lines(value: object) -> tuple[str, ...]:
     text = yaml.safe_dump(value, default_flow_style=None, width=100, sort_keys=False, allow_unicode=True)
     return tuple(f"  {line}" for line in text.splitlines())
+
+
+def unexpected_faults(
+    faults: Sequence[Fault], expect: PlacedValue, recorded: Sequence[str] = ()
+) -> Iterator[Mismatch]:
+    """Yield the errors that are not expected.
+
+    A case expects an error by naming the rule or plugin under `faults`, where it has to name all of them, or
+    by having its text in another field, such as the reason of a rejection. `recorded` errors occur again.
+    """
+    wanted = expect.get("faults")
+    actual = tuple(map(str, faults))
+    if wanted is not None:
+        names = list(dict.fromkeys(fault.source for fault in faults))
+        for each in differs("faults", wanted, names, actual, in_order=False):
+            lines = [line for fault in faults for line in traceback_lines(fault)]
+            yield Mismatch(each.field, each.expected, each.actual, each.span, each.trace, tuple(lines))
+        return
+    texts = tuple(_texts(expect))
+    for fault in faults:
+        if fault.source not in recorded and not any(fault.message in text for text in texts):
+            text = str(fault)
+            yield Mismatch(
+                "faults", "nothing goes wrong", text, expect.span, (), tuple(traceback_lines(fault))
+            )
+
+
+def _texts(place: PlacedValue) -> Iterator[str]:
+    if isinstance(place.value, str):
+        yield place.value
+    for child in place.each():
+        yield from _texts(child)

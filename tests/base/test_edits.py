@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix
-from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.span import Source, Span
+from kdsl.cli.fixing import apply, certain_fixes
 
 SOURCE = Source("f", "one two three")
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from kdsl.base.quantity import INT64_MAX, parse_quantity
 from kdsl.base.resources import NOTHING, Resources, canonical, quantity_of, shared
 
+from tests.amounts import read_resources
+
 NAMES = ["memory", "cpu", "nvidia.com/gpu", "ephemeral-storage", "example.com/foo", "pods"]
 
 amounts = st.dictionaries(st.sampled_from(NAMES), st.integers(-(10**12), 10**12))
@@ -15,10 +17,10 @@ resources = amounts.map(Resources)
 
 
 def test_canonical_units_are_rounded_up() -> None:
-    read = Resources.from_strings({"cpu": "100u", "memory": "1.5", "nvidia.com/gpu": "2"})
+    read = read_resources({"cpu": "100u", "memory": "1.5", "nvidia.com/gpu": "2"})
     assert dict(read.amounts()) == {"cpu": 1, "memory": 2, "nvidia.com/gpu": 2}
     assert str(read["memory"]) == "2"
-    assert str(Resources.from_strings({"memory": "1Gi"})["memory"]) == "1Gi"
+    assert str(read_resources({"memory": "1Gi"})["memory"]) == "1Gi"
 
 
 def test_it_is_total() -> None:

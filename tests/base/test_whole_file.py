@@ -6,7 +6,6 @@ import errno
 from pathlib import Path
 
 import pytest
-from kdsl.base import whole_file as module
 from kdsl.base.whole_file import whole_file, write_new
 
 
@@ -57,7 +56,7 @@ def test_a_new_file_of_which_a_half_fits_is_not_left(tmp_path: Path, monkeypatch
             return real(Path("/dev/full"), "w")
         return real(path, *args, **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(module.Path, "open", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match="No space left"):
         write_new(tmp_path / "b", "text")
     assert [each.name for each in tmp_path.iterdir()] == ["a"]

@@ -19,6 +19,7 @@ import kdsl.plan.counts.tally as counts_tally
 import kdsl.plan.memo.skips as skips
 from kdsl.cluster.objects.selector_index import SelectorIndex
 from kdsl.cycle import search
+from kdsl.cycle.filtering import find_feasible
 from kdsl.eval.scalar import aggregate
 from kdsl.plan.columns import batch, tape
 from kdsl.plan.columns.node_groups import NodeGroups
@@ -63,7 +64,7 @@ def _without_prefetching() -> None:
 
 def _without_columns() -> None:
     for module in (batch, answers, tape):
-        module.MIN_ROWS = 1 << 30  # type: ignore[misc]
+        module.MIN_ROWS = 1 << 30  # type: ignore[attr-defined]
     batch.is_worth_columns.__defaults__ = (1 << 30,)
 
 
@@ -73,8 +74,7 @@ def _without_kept_frames() -> None:
 
 
 def _without_known_share() -> None:
-    find = search.find_feasible
-    search.find_feasible = lambda *args: find(*args[:5])  # type: ignore[attr-defined]
+    search.find_feasible = lambda *args: find_feasible(*args[:5])  # type: ignore[attr-defined]
 
 
 def _set(target: Any, name: str, value: Any) -> Callable[[], None]:

@@ -125,7 +125,7 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
             }
         annotations: dict[str, str] = {}
         if shape in _UNLIKE_CARDS:
-            resources["limits"], annotations = unlike_cards.limits(number), unlike_cards.annotations(number)
+            resources["limits"], annotations = unlike_cards.limits(number), unlike_cards.wanted(number)
         if shape in unlike_cards.VENDORS:
             resources["limits"], annotations = unlike_cards.VENDORS[shape].pod(number)
         priority = full.PRIORITY if shape == unlike_cards.FULL_CARDS else 0

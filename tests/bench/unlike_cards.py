@@ -99,7 +99,7 @@ def more_containers(number: int) -> list[Json]:
     ]
 
 
-def annotations(number: int) -> dict[str, str]:
+def wanted(number: int) -> dict[str, str]:
     """Return the annotations of a pod: the models and cards that it wants or avoids, and its policies."""
     random = Random(f"annotations {number}")
     models = [model for model, _ in _MODELS]

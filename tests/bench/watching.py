@@ -26,6 +26,7 @@ from kdsl.live.resources import PODS
 from kdsl.live.watches import Watches
 
 from tests.live.certificates import CERTIFICATES
+from tests.live.following import SilentObserver
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -166,7 +167,7 @@ async def measure(port: int, pods: int) -> dict[str, float]:
     path.write_text(json.dumps(text))
     connection = await Connection.open(AccessOptions(path))
     path.unlink()
-    watches = Watches(connection.client(), connection.probe, inbox, Random(0))
+    watches = Watches(connection.client(), connection.probe, inbox, Random(0), SilentObserver())
     watches.follow(Needs((Need(PODS, ("the benchmark",)),)))
     before, wall, cpu = resident(), time.perf_counter(), time.process_time()
     task = asyncio.create_task(watches.run())

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from kdsl.cluster.objects.avoidance import PREFER_AVOID_PODS, is_avoided
+from kdsl.cluster.objects.node import PREFER_AVOID_PODS, is_avoided
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache

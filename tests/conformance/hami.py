@@ -38,9 +38,9 @@ from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.attempt import NodeCards, Unplaced
-from kdsl.plan.devices.demand import Demand, Requests
+from kdsl.plan.devices.demand import Allocation, Demand, Requests
 from kdsl.plan.devices.placing import Placed, place
-from kdsl.plan.devices.program import Allocation, DeviceProgram, requests_of
+from kdsl.plan.devices.program import DeviceProgram, requests_of
 
 from tests.conformance.tally import Tally, differences, not_compared
 from tests.devices.best import best_of

@@ -19,6 +19,7 @@ from kdsl.cycle import engine as engine_module
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.cycle.engine import Engine
+from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.selection import Choice, select
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.attempt import Unplaced
@@ -211,8 +212,6 @@ def test_a_selection_that_takes_another_node_is_seen(
 def test_scores_that_only_the_engine_sees_are_seen(
     vectors: list[Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    score_nodes = engine_module.score_nodes
-
     def wrong(*about: Any) -> Any:
         found = score_nodes(*about)
         return type(found)(np.add(found.totals, 1), found.compute)

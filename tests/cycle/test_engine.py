@@ -363,19 +363,22 @@ def test_gated_pods_are_told_first() -> None:
     assert decisions[0].message == "waiting for scheduling gates: [g]"
 
 
-def test_sinks_hear_every_decision() -> None:
-    class Sink:
+def test_a_tracer_hears_every_decision() -> None:
+    class Heard:
         def __init__(self) -> None:
             self.heard: list[Decision] = []
+
+        def begin(self, pod: PodInfo, state: AttemptState) -> None:
+            """Every decision is recorded."""
 
         def record(self, decision: Decision) -> None:
             self.heard.append(decision)
 
-    sink = Sink()
+    tracer = Heard()
     binder = plugin(bind=always(None))
-    one = Engine([table({"binder": binder})], cluster(2), ManualClock(), sinks=[sink])
-    assert list(one.decisions([pod("a"), pod("b", deletion_timestamp=1)])) == sink.heard
-    assert len(sink.heard) == 2
+    one = Engine([table({"binder": binder})], cluster(2), ManualClock(), tracer=tracer)
+    assert list(one.decisions([pod("a"), pod("b", deletion_timestamp=1)])) == tracer.heard
+    assert len(tracer.heard) == 2
 
 
 @settings(deadline=None, max_examples=40)

@@ -27,6 +27,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices import answers
 from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import place
 from kdsl.sim.run import SimulatedEvictor
 
 Json = dict[str, Any]
@@ -244,7 +245,7 @@ class Farm:
 
 def choices(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that gets the name of each node on which cards are chosen for a pod."""
-    names, place = list[str](), answers.place
+    names = list[str]()
 
     def noted(programs: Any, demand: Demand, at: NodeCards, **others: Any) -> Any:
         names.append(at.node.name)

@@ -9,7 +9,6 @@ import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.pods import Phase
 from kdsl.cluster.objects.node import NodeFacts
@@ -21,6 +20,7 @@ from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.locks import CONTENTION, Locks, NodeLock
 from kdsl.plan.devices.plugin import compile_devices
 
+from tests.amounts import read_resources
 from tests.devices.farm import RULES, ApiNodes, Farm, annotated, node, pod, rules
 
 LOCK = "hami.io/mutex.lock"
@@ -228,7 +228,7 @@ def test_no_lock_is_left_where_taking_the_next_one_raises(found: RuleSet) -> Non
 
 def shaken(value: str, count: int) -> NodeFacts:
     facts = annotated(node("n"), {SHAKE: value} if value else {})
-    return replace(facts, allocatable=Resources.from_strings({"nvidia.com/gpu": str(count)} if count else {}))
+    return replace(facts, allocatable=read_resources({"nvidia.com/gpu": str(count)} if count else {}))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kdsl.app import Settings, check_rules
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.views.view import load_views
 from kdsl.cluster.objects.node import NodeFacts
@@ -21,6 +20,8 @@ from kdsl.report.atoms import AtomPrinter, step_text
 from kdsl.report.values import ValuePrinter
 from kdsl.sim.run import explain
 from kdsl.sim.workload import Workload
+
+from tests.amounts import read_resources
 
 PLAIN = Inspection()
 PRINTER = AtomPrinter(ValuePrinter(load_views()))
@@ -39,7 +40,7 @@ def node(
         labels=FrozenMap(dict(labels)),
         taints=taints,
         unschedulable=unschedulable,
-        allocatable=Resources.from_strings(amounts),
+        allocatable=read_resources(amounts),
     )
 
 
@@ -49,7 +50,7 @@ def pod(
     labels: Mapping[str, str] = {},
     **fields: object,
 ) -> PodInfo:
-    requests = Resources.from_strings({"cpu": cpu})
+    requests = read_resources({"cpu": cpu})
     amounts = dict.fromkeys(("requests", "scored_requests", "usage", "scored_usage"), requests)
     given: dict[str, object] = {**amounts, **fields}
     return PodInfo(name, labels=FrozenMap(dict(labels)), **given)  # type: ignore[arg-type]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.explain.changes import ChangeError, parse_change
 
+from tests.amounts import read_resources
 from tests.explain.cases import node, pod
 
 NODES = ("n", "n.dotted.name", "n.labels")
@@ -47,7 +47,7 @@ def test_changes_of_a_pod(text: str, changed: PodInfo) -> None:
 
 def test_a_request_counts_wherever_it_is_counted() -> None:
     changed = parse_change("pod.requests.cpu=500m", NODES).to_pod(POD)
-    half = Resources.from_strings({"cpu": "500m"})
+    half = read_resources({"cpu": "500m"})
     assert (changed.requests, changed.usage, changed.scored_requests, changed.scored_usage) == (half,) * 4
 
 

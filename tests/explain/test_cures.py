@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kdsl.app import Settings, check_rules, shipped_rules
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
@@ -24,6 +23,7 @@ from kdsl.sim.run import explain
 from kdsl.sim.what_if import changed
 from kdsl.sim.workload import Workload
 
+from tests.amounts import read_resources
 from tests.explain.cases import case, cures, node, pod
 
 ONE_PROFILE = Settings(profile="kubernetes.v1_36.default")
@@ -71,7 +71,7 @@ def test_amounts_are_what_people_would_write(tmp_path: Path) -> None:
     )
     amounts = {"memory": "33500123456", "ephemeral-storage": "1001", "x.io/vmem": "10k"}
     old, new = (
-        pod(name, **dict.fromkeys(AMOUNTS, Resources.from_strings(asked)), **on)
+        pod(name, **dict.fromkeys(AMOUNTS, read_resources(asked)), **on)
         for name, on, asked in (
             ("old", {"node_name": "n"}, {"memory": "3Gi", "ephemeral-storage": "1", "x.io/vmem": "3k"}),
             ("new", {}, {"memory": "30Gi", "ephemeral-storage": "1001", "x.io/vmem": "9k"}),

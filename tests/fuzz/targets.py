@@ -11,7 +11,6 @@ from pathlib import Path
 
 from kdsl.app import DEFAULT_SETTINGS, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, has_errors
-from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import named_file
 from kdsl.base.span import Source
@@ -20,6 +19,7 @@ from kdsl.check.expressions.environment import Environment
 from kdsl.check.expressions.infer import check_expression
 from kdsl.check.lints import lint
 from kdsl.check.model.types import DYN, INT, STRING, list_of, map_of
+from kdsl.cli.fixing import apply, certain_fixes
 from kdsl.config.configuration import read_configuration
 from kdsl.config.imports import import_configuration
 from kdsl.configured import check_loaded

@@ -13,6 +13,7 @@ from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.lab import jobs, results, trace_sources
 from kdsl.lab import sweep as sweeping
 from kdsl.lab.experiment import experiment_schema, load_experiment
+from kdsl.lab.running import run
 from kdsl.lab.sweep import sweep
 
 from tests.cli.command_line import kdsl
@@ -91,8 +92,7 @@ def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
     lost = sorted((folder / "runs").iterdir())[3]
     lost.unlink()
     ran: list[object] = []
-    original = jobs.run
-    monkeypatch.setattr(jobs, "run", lambda *args: ran.append(args) or original(*args))
+    monkeypatch.setattr(jobs, "run", lambda *args: ran.append(args) or run(*args))
     again = sweep(experiment, folder)
     assert (again.known, len(ran)) == (RUNS - 1, 1)
     assert _bytes(folder) == before
@@ -124,19 +124,18 @@ def test_the_table_of_results(tmp_path: Path) -> None:
     assert all(0 < each["allocation"] <= 100 for each in rows if each["allocation"] is not None)
     assert {each["load"] for each in rows if each["allocation"] is not None} >= {100}
     assert row["pending"] > 0
-    run = parquet.read_table(tmp_path / "out" / "runs" / f"{row['run']}.parquet")
-    assert run.num_rows == row["pods"]
-    assert run.column("node").null_count == row["pending"]
-    assert run.column("reason").null_count == row["pods"] - row["pending"]
+    pods = parquet.read_table(tmp_path / "out" / "runs" / f"{row['run']}.parquet")
+    assert pods.num_rows == row["pods"]
+    assert pods.column("node").null_count == row["pending"]
+    assert pods.column("reason").null_count == row["pods"] - row["pending"]
 
 
 def test_a_run_that_fails_does_not_end_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = jobs.run
 
     def broken(rules: object, profile: str, trace: object, seed: int, tie_break: object) -> object:
         if seed == 43:
             raise KdslError("the machine is on fire")
-        return original(rules, profile, trace, seed, tie_break)  # type: ignore[arg-type]
+        return run(rules, profile, trace, seed, tie_break)  # type: ignore[arg-type]
 
     monkeypatch.setattr(jobs, "run", broken)
     result = kdsl("lab", "run", str(_write(tmp_path)), "--out", str(tmp_path / "out"))

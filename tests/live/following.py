@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kdsl.live.changes import ObjectChange, Verb
-from kdsl.live.health import ResourceHealth, SilentObserver
+from kdsl.live.health import ResourceHealth
 from kdsl.live.mirror import Mirror
 from kdsl.live.recovery import Recovery
 from kdsl.live.reflector import Reflector
@@ -66,6 +66,22 @@ class Following:
         return self.heard.state == there == mirrored
 
 
+class SilentObserver:
+    """Counts nothing."""
+
+    def received(self, resource: str, kind: str) -> None:
+        return None
+
+    def synced(self, resource: str, is_synced: bool) -> None:
+        return None
+
+    def not_watched(self, resource: str) -> None:
+        return None
+
+    def watch_failed(self, resource: str, reason: str) -> None:
+        return None
+
+
 def _known(thing: dict[str, dict[str, str]]) -> tuple[str, str]:
     return thing["metadata"]["uid"], thing["metadata"]["resourceVersion"]
 
@@ -73,8 +89,7 @@ def _known(thing: dict[str, dict[str, str]]) -> tuple[str, str]:
 @asynccontextmanager
 async def following(api: FakeApi, seed: int = 0, times: WatchTimes | None = None) -> AsyncIterator[Following]:
     heard, random = Heard(), Random(seed)
-    clock = asyncio.get_running_loop().time
-    standing = Standing(api.plural, SilentObserver(), clock)
+    standing = Standing(api.plural, SilentObserver())
     mirror = Mirror(RESOURCES[api.plural], standing.malformed)
     recovery = Recovery(api.probe, random)
     reflector = Reflector(mirror, api, heard.deliver, standing, recovery, random, times or WatchTimes())

@@ -8,9 +8,9 @@ import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome, Rejection
 from kdsl.hooks.faults import Fault
-from kdsl.live.canary import Canary, Side, side_of
+from kdsl.hooks.specs import QueuedPod
+from kdsl.live.canary import CANARY, Canary, Side, side_of
 from kdsl.live.comparison_reports import canary_document, canary_text
-from kdsl.live.comparisons import CanaryRun
 
 PODS = [PodInfo(f"p{number}", uid=f"uid-{number}") for number in range(5_000)]
 
@@ -28,17 +28,22 @@ def test_the_side_depends_on_the_uid_alone() -> None:
 @pytest.mark.parametrize("percent", [0, 100, -1, float("nan")])
 def test_shares_that_are_none(percent: float) -> None:
     with pytest.raises(ValueError, match="percent"):
-        Canary("a", "b", percent)
+        Canary({Side.STABLE: "a", Side.CANARY: "b"}, percent, _ignore)
 
 
 def test_both_sides_are_reported() -> None:
-    canary = Canary("digest1", "digest2" + 20 * "0", 10)
+    counted: list[tuple[str, str]] = []
+    digests = {Side.STABLE: "digest1", Side.CANARY: "digest2" + 20 * "0"}
+    canary = Canary(digests, 10, lambda side, outcome: counted.append((side, outcome)))
+    queued = QueuedPod(PODS[0], 0, 0)
     placed = Decision("a/b", "p", Outcome.PLACED, node="n")
     rejection = Rejection("Fit", "Unschedulable", "full", "", 3)
     waits = placed.with_fields(outcome=Outcome.UNSCHEDULABLE, node="", rejections=(rejection, rejection))
-    canary.decided(Side.STABLE, placed, 0.001)
-    canary.decided(Side.CANARY, waits.with_fields(faults=(Fault("Mine", "broke"),)), 0.003)
-    canary.decided(Side.CANARY, placed, 0.001)
+    profile = "p" + CANARY
+    canary.decided(placed, queued, 0.001)
+    canary.decided(waits.with_fields(profile=profile, faults=(Fault("Mine", "broke"),)), queued, 0.003)
+    canary.decided(placed.with_fields(profile=profile), queued, 0.001)
+    assert counted == [("stable", "placed"), ("canary", "unschedulable"), ("canary", "placed")]
     stable, other = canary.report()
     assert (stable.placed_share, other.placed_share) == (1.0, 0.5)
     assert other.rejections == {"Fit": 1} and other.errors == {"Mine": 1}
@@ -55,13 +60,12 @@ def test_both_sides_are_reported() -> None:
     assert document["sides"][1]["outcomes"] == {"placed": 1, "unschedulable": 1}
 
 
-class _Deaf:
-    def decided(self, side: str, outcome: str) -> None:
-        """Count nothing."""
+def _ignore(side: str, outcome: str) -> None:
+    """Count nothing."""
 
 
 def test_equal_rules_on_both_sides_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    run = CanaryRun({Side.STABLE: "a", Side.CANARY: "b"}, 10, _Deaf())
+    run = Canary({Side.STABLE: "a", Side.CANARY: "b"}, 10, _ignore)
     assert caplog.messages == []
     run.begin({Side.STABLE: "b", Side.CANARY: "b"})
     assert caplog.messages == ["the canary has the same rules as the other side: both decide alike"]

@@ -6,11 +6,10 @@ import asyncio
 import logging
 
 import pytest
-from kdsl.live.health import SilentObserver
 from kdsl.live.standing import Standing
 
 from tests.live.fake_api import FakeApi, answer, status
-from tests.live.following import following
+from tests.live.following import SilentObserver, following
 from tests.live.test_leader import Leases, leader, stop
 from tests.live.virtual import run
 
@@ -50,7 +49,7 @@ def test_a_resource_that_the_server_does_not_have_is_no_warning(caplog: pytest.L
 
 def test_objects_that_cannot_be_read_are_named_and_bounded(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        standing = Standing("pods", SilentObserver(), asyncio.get_running_loop().time)
+        standing = Standing("pods", SilentObserver())
         for number in range(300):
             standing.malformed(f"pods default/p{number % 150}: no number")
         assert standing.health(0).malformed == 300

@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from kdsl.base.clock import SteadyClock
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -14,7 +15,6 @@ from kdsl.live.annotations import Annotations
 from kdsl.live.api import Api
 from kdsl.live.bridge import Bridge, BridgeError
 from kdsl.live.changes import LiveNode, LivePod
-from kdsl.live.clocks import SteadyClock
 from kdsl.live.known import KnownObjects
 from kdsl.live.ports import PortManifests, PortNodeAnnotations, PortPodAnnotations
 

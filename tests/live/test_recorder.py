@@ -12,6 +12,7 @@ from kdsl.live.api import Api
 from kdsl.live.events import Event, EventsApi, EventType, Reference, cut, event_name
 from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.lanes import SHARES, Lane
+from kdsl.live.process import events_api
 from kdsl.live.recorder import EventRecorder
 
 from tests.live.timeless import LOST, OK, REFUSED, Counts, LoopClock, Script, run, status
@@ -179,13 +180,14 @@ def test_a_server_that_cannot_be_reached_is_tried_twelve_times(failure: NoAnswer
     times = [time for time, _ in script.sent]
     assert len(times) == 12
     assert all(round(b - a) == 10 for a, b in itertools.pairwise(times))
-    assert counts.outcomes == {("event", "failed"): 1}
+    assert counts.dropped_events == {"failed": 1}
 
 
 def test_an_event_whose_answer_was_lost_is_there_already() -> None:
     script = answers(LOST, status(409, 'events "a.1" already exists', "AlreadyExists"))
     counts = recorded(script, repeats(1, pause=20))
-    assert counts.outcomes == {("event", "done"): 1}
+    assert counts.dropped_events == {}
+    assert len(script.sent) == 2
 
 
 @pytest.mark.parametrize("code", [403, 409, 422, 500])
@@ -193,7 +195,7 @@ def test_an_answer_is_the_end_of_it(code: int) -> None:
     script = answers(status(code, "no"))
     counts = recorded(script, repeats(1, pause=HOUR / 2))
     assert len(script.sent) == 1
-    assert counts.outcomes == {("event", "failed"): 1}
+    assert counts.dropped_events == {"failed": 1}
 
 
 def test_what_is_too_much_is_dropped_and_counted() -> None:
@@ -206,7 +208,8 @@ def test_what_is_too_much_is_dropped_and_counted() -> None:
         assert recorder.is_idle
 
     counts = recorded(script, scene, capacity=10)
-    assert counts.outcomes == {("event", "dropped"): 20, ("event", "done"): 10}
+    assert counts.dropped_events == {"dropped": 20}
+    assert len(script.sent) == 10
     assert counts.longest == {"event": 10}
 
 
@@ -237,12 +240,12 @@ def test_without_the_events_group_they_are_core_events() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "api"), [(OK, EventsApi.EVENTS), (status(404, "no such group"), EventsApi.CORE)]
+    ("answer", "api"),
+    [(OK, EventsApi.EVENTS), (status(404, "no such group"), EventsApi.CORE), (LOST, EventsApi.EVENTS)],
 )
-def test_which_api_events_go_to_is_asked(answer: HttpAnswer, api: EventsApi) -> None:
+def test_which_api_events_go_to_is_asked(answer: HttpAnswer | NoAnswerError, api: EventsApi) -> None:
     script = answers(answer)
-    result = run(Api(script).events_api())
-    assert getattr(result, "value", None) is api
+    assert run(events_api(script)) is api
     assert script.lines == ["GET /apis/events.k8s.io/v1"]
 
 

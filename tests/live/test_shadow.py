@@ -49,7 +49,7 @@ def change(
 
 def test_a_pod_is_decided_when_it_is_bound_and_compared_once() -> None:
     seen = Seen()
-    shadow = Shadow(seen.decide, seen)
+    shadow = Shadow(seen.decide, seen.compared)
     assert shadow.take(change("a")) is None and shadow.take(change("a")) is None
     assert seen.decided == []
     found = shadow.take(change("a", "n1"))
@@ -60,7 +60,7 @@ def test_a_pod_is_decided_when_it_is_bound_and_compared_once() -> None:
 
 def test_a_difference_is_kept_with_its_cause() -> None:
     seen = Seen()
-    shadow = Shadow(seen.decide, seen)
+    shadow = Shadow(seen.decide, seen.compared)
     shadow.take(change("a"))
     shadow.take(change("a", "n2"))
     shadow.take(change("b"))
@@ -78,7 +78,7 @@ def test_a_difference_is_kept_with_its_cause() -> None:
 
 def test_a_pod_that_only_we_would_place_is_counted_once() -> None:
     seen = Seen()
-    shadow = Shadow(seen.decide, seen)
+    shadow = Shadow(seen.decide, seen.compared)
     for name in ("a", "large"):
         shadow.take(change(name))
         shadow.take(change(name, conditions=REFUSED))
@@ -89,7 +89,7 @@ def test_a_pod_that_only_we_would_place_is_counted_once() -> None:
 
 def test_pods_that_are_not_compared() -> None:
     seen = Seen()
-    shadow = Shadow(seen.decide, seen)
+    shadow = Shadow(seen.decide, seen.compared)
     assert shadow.take(change("old", "n1")) is None  # bound before it was seen
     shadow.take(change("gated", scheduling_gates=("g",)))
     shadow.take(change("going", deletion_timestamp=1))
@@ -103,7 +103,7 @@ def test_pods_that_are_not_compared() -> None:
 
 def test_another_pod_of_the_name_is_another_pod() -> None:
     seen = Seen()
-    shadow = Shadow(seen.decide, seen)
+    shadow = Shadow(seen.decide, seen.compared)
     shadow.take(change("a"))
     assert shadow.take(change("a", "n1", uid="w")) is None
     assert shadow.take(change("a", "n1")) is None
@@ -113,7 +113,7 @@ def test_another_pod_of_the_name_is_another_pod() -> None:
 def test_what_is_kept_has_a_bound(monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(shadows, "MAX_WAITING", 2)
     seen = Seen()
-    shadow = Shadow(seen.decide, seen)
+    shadow = Shadow(seen.decide, seen.compared)
     for name in "abc":
         shadow.take(change(name))
     assert shadow.report().waiting == 2

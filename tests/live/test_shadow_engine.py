@@ -37,7 +37,7 @@ def world() -> tuple[Engine, ClusterCache, Shadow]:
         amounts = {CPU: cpu, MEMORY: 2**33, PODS: 10}
         cluster.add_node(NodeFacts(name, allocatable=Resources(amounts)))
     engine = build_engine(shipped(), cluster, NoBinder(), ManualClock(10**18), SETTINGS)
-    return engine, cluster, Shadow(engine.preview)
+    return engine, cluster, Shadow(engine.preview, lambda cause: None)
 
 
 def seen(shadow: Shadow, cpu: int, node: str) -> Difference:

@@ -63,9 +63,8 @@ def answers(*these: HttpAnswer | NoAnswerError) -> Script:
 def test_a_wish_that_the_status_grants_already_sends_nothing() -> None:
     known = PodCondition("PodScheduled", "False", "Unschedulable", "m", "2026-01-01T00:00:00Z", 3)
     script = Script()
-    counts = written(script, lambda writer: writer.submit(live_pod(conditions=(known,)), wish()))
+    written(script, lambda writer: writer.submit(live_pod(conditions=(known,)), wish()))
     assert script.sent == []
-    assert counts.outcomes == {("status", "skipped"): 1}
 
 
 def test_the_newest_wish_for_a_pod_is_written_and_a_nomination_is_kept() -> None:
@@ -75,11 +74,10 @@ def test_the_newest_wish_for_a_pod_is_written_and_a_nomination_is_kept() -> None
         writer.submit(live_pod(), wish("old", "n1"))
         writer.submit(live_pod(), wish("new"))
 
-    counts = written(script, submits)
+    written(script, submits)
     (body,) = script.bodies()
     assert body["status"]["conditions"][0]["message"] == "new"
     assert body["status"]["nominatedNodeName"] == "n1"
-    assert counts.outcomes == {("status", "superseded"): 1, ("status", "done"): 1}
 
 
 @pytest.mark.parametrize(
@@ -87,43 +85,43 @@ def test_the_newest_wish_for_a_pod_is_written_and_a_nomination_is_kept() -> None
 )
 def test_a_patch_is_repeated_after_10_50_and_250_ms(failure: HttpAnswer | NoAnswerError) -> None:
     script = answers(failure, failure, failure)
-    counts = written(script, lambda writer: writer.submit(live_pod(), wish()))
+    written(script, lambda writer: writer.submit(live_pod(), wish()))
     times = [time for time, _ in script.sent]
     assert [round(b - a, 3) for a, b in itertools.pairwise(times)] == [0.011, 0.051, 0.251]
     assert len({request.body for _, request in script.sent}) == 1
-    assert counts.outcomes == {("status", "done"): 1}
 
 
 def test_what_fails_four_times_is_given_up_and_tried_again_at_the_next_attempt() -> None:
     script = answers(*[status(500, "x")] * 4)
 
     async def go() -> None:
-        writer = StatusWriter(Api(script), LoopClock(), counts := Counts())
+        writer = StatusWriter(Api(script), LoopClock())
         writer.start()
         for expected in (4, 5):
             writer.submit(live_pod(), wish())
             assert await until_idle(10, writer)
             assert len(script.sent) == expected
-        assert counts.outcomes == {("status", "failed"): 1, ("status", "done"): 1}
         await writer.close()
 
     run(go())
 
 
 @pytest.mark.parametrize("answer", [status(403, "no"), status(422, "no"), status(429, "slow")])
-def test_other_refusals_are_not_repeated(answer: HttpAnswer) -> None:
+def test_other_refusals_are_not_repeated(answer: HttpAnswer, caplog: pytest.LogCaptureFixture) -> None:
     script = answers(answer)
-    counts = written(script, lambda writer: writer.submit(live_pod(), wish()))
+    written(script, lambda writer: writer.submit(live_pod(), wish()))
     assert len(script.sent) == 1
-    assert counts.outcomes == {("status", "failed"): 1}
+    assert "is not written" in caplog.text
 
 
 @pytest.mark.parametrize("answer", [NOT_FOUND, UID_MISMATCH, BOUND])
-def test_a_pod_that_is_gone_or_another_or_bound_is_left_alone(answer: HttpAnswer) -> None:
+def test_a_pod_that_is_gone_or_another_or_bound_is_left_alone(
+    answer: HttpAnswer, caplog: pytest.LogCaptureFixture
+) -> None:
     script = answers(answer)
-    counts = written(script, lambda writer: writer.submit(live_pod(), wish()))
+    written(script, lambda writer: writer.submit(live_pod(), wish()))
     assert len(script.sent) == 1
-    assert counts.outcomes == {("status", "skipped"): 1}
+    assert not caplog.records
 
 
 def test_a_pod_that_is_bound_or_forgotten_is_not_written() -> None:
@@ -135,9 +133,8 @@ def test_a_pod_that_is_bound_or_forgotten_is_not_written() -> None:
         writer.forget("uid-gone")
         writer.forget("uid-never-seen")
 
-    counts = written(script, submits)
+    written(script, submits)
     assert script.sent == []
-    assert counts.outcomes == {("status", "skipped"): 2}
 
 
 def test_a_full_queue_takes_only_what_replaces() -> None:
@@ -150,7 +147,6 @@ def test_a_full_queue_takes_only_what_replaces() -> None:
     counts = written(script, submits, capacity=2)
     assert taken == [True, True, False, True]
     assert len(script.sent) == 2
-    assert counts.outcomes["status", "dropped"] == 1
     assert counts.longest["status"] == 2
 
 
@@ -234,19 +230,17 @@ def test_a_watch_that_shows_an_earlier_patch_does_not_hide_the_last_nomination()
 def test_a_newer_wish_ends_the_repeats_of_an_older_one() -> None:
     script = Script(lambda request: status(500, "x") if b"old" in request.body else OK)
 
-    async def go() -> Counts:
-        writer = StatusWriter(Api(script), LoopClock(), counts := Counts())
+    async def go() -> None:
+        writer = StatusWriter(Api(script), LoopClock())
         writer.start()
         writer.submit(live_pod(), wish("old"))
         await asyncio.sleep(0.03)
         writer.submit(live_pod(), wish("new"))
         assert await until_idle(10, writer)
         await writer.close()
-        return counts
 
-    counts = run(go())
+    run(go())
     assert [b"new" in request.body for _, request in script.sent] == [False, False, True]
-    assert counts.outcomes == {("status", "superseded"): 1, ("status", "done"): 1}
 
 
 def test_a_patch_that_waits_for_its_repetition_is_not_sent_once_its_pod_is_forgotten() -> None:
@@ -396,11 +390,11 @@ def test_after_a_lost_answer_nobody_knows_what_the_status_says() -> None:
 def test_while_the_server_is_away_wishes_wait_for_it() -> None:
     script = Script()
     script.answer = lambda request: OK if asyncio.get_running_loop().time() > 30 else REFUSED
-    counts = written(
-        script, lambda writer: [writer.submit(live_pod(f"p{n}"), wish()) for n in range(100)], seconds=60
-    )
-    assert counts.outcomes["status", "done"] == 100
-    assert ("status", "failed") not in counts.outcomes
+    written(script, lambda writer: [writer.submit(live_pod(f"p{n}"), wish()) for n in range(100)], seconds=60)
+    # Each pod is written once the server is back, after tries that fail.
+    assert {request.path for time, request in script.sent if time > 30} == {
+        request.path for _, request in script.sent
+    }
     assert len(script.sent) < 4 * 32 * 31  # and it is not besieged
 
 

@@ -12,7 +12,6 @@ from random import Random
 from kdsl.live.access import AccessOptions
 from kdsl.live.changes import ObjectChange
 from kdsl.live.connection import Connection
-from kdsl.live.health import SilentObserver
 from kdsl.live.http import HttpAnswer, HttpRequest
 from kdsl.live.inbox import Inbox
 from kdsl.live.needs import Need, Needs
@@ -20,6 +19,7 @@ from kdsl.live.resources import RESOURCES
 from kdsl.live.watches import Watches
 
 from tests.live.fake_api import FakeApi, FakeStream, answer, status
+from tests.live.following import SilentObserver
 from tests.live.scripted_server import CERTIFICATES, STREAM, Asked, chunk, server_context, serving
 from tests.live.virtual import run
 
@@ -65,7 +65,7 @@ async def watching(
     cluster: Cluster, needs: Needs, observer: Watched | None = None
 ) -> AsyncIterator[tuple[Watches, Inbox]]:
     inbox = Inbox()
-    watches = Watches(cluster, cluster.probe, inbox, Random(0), observer)
+    watches = Watches(cluster, cluster.probe, inbox, Random(0), observer or SilentObserver())
     watches.follow(needs)
     task = asyncio.create_task(watches.run())
     try:
@@ -263,7 +263,7 @@ def test_a_full_inbox_stops_the_reading_and_loses_nothing() -> None:
         cluster = Cluster("nodes")
         nodes = cluster.apis["nodes"]
         inbox = Inbox(capacity=10)
-        watches = Watches(cluster, cluster.probe, inbox, Random(0))
+        watches = Watches(cluster, cluster.probe, inbox, Random(0), SilentObserver())
         watches.follow(needs_of("nodes"))
         task = asyncio.create_task(watches.run())
         for number in range(100):
@@ -307,7 +307,7 @@ def test_over_a_real_connection(tmp_path: Path) -> None:
             path.write_text(json.dumps({"current-context": "c", "contexts": contexts, "clusters": clusters}))
             connection = await Connection.open(AccessOptions(path, environment={}))
             inbox = Inbox()
-            watches = Watches(connection.client(), connection.probe, inbox, Random(0))
+            watches = Watches(connection.client(), connection.probe, inbox, Random(0), SilentObserver())
             watches.follow(needs_of("nodes"))
             task = asyncio.create_task(watches.run())
             keys: list[str] = []

@@ -95,6 +95,8 @@ class Script:
             raise NoAnswerError(answer.reason, may_be_done=answer.may_be_done)
         return answer
 
+    try_once = send
+
     @property
     def lines(self) -> list[str]:
         return [f"{request.method} {request.path}" for _, request in self.sent]
@@ -111,16 +113,12 @@ class Counts:
     """An observer that keeps all its observations."""
 
     def __init__(self) -> None:
-        self.requests: list[tuple[str, str, int]] = []
-        self.outcomes: dict[tuple[str, str], int] = {}
+        self.dropped_events: dict[str, int] = {}
         self.longest: dict[str, int] = {}
         self.preemptions: list[tuple[bool, float]] = []
 
-    def request(self, write: str, outcome: str, status: int, seconds: float) -> None:
-        self.requests.append((write, outcome, status))
-
-    def count(self, write: str, outcome: str) -> None:
-        self.outcomes[write, outcome] = self.outcomes.get((write, outcome), 0) + 1
+    def event_dropped(self, reason: str) -> None:
+        self.dropped_events[reason] = self.dropped_events.get(reason, 0) + 1
 
     def queue(self, write: str, length: int) -> None:
         self.longest[write] = max(self.longest.get(write, 0), length)

@@ -16,6 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome, Rejection
 from kdsl.cycle.engine import Engine
+from kdsl.cycle.ports import AttemptState
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.faults import Fault
@@ -46,6 +47,19 @@ class Bind:
         self.cluster.add_pod(pod.on(node))
 
 
+class Counted:
+    """A tracer that counts every decision of an engine."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+
+    def begin(self, pod: PodInfo, state: AttemptState) -> None:
+        """Only decisions are counted."""
+
+    def record(self, decision: Decision) -> None:
+        self._metrics.record(decision)
+
+
 def registry() -> Registry:
     return Registry([*SCHEDULER.values(), *CLIENT.values(), *KDSL.values()])
 
@@ -63,11 +77,10 @@ def world() -> tuple[Engine, SchedulerMetrics, Registry, ClusterCache, ManualClo
     cluster, clock, exposed = ClusterCache(), ManualClock(10**18), registry()
     for name in ("n1", "n2"):
         cluster.add_node(NodeFacts(name, allocatable=Resources({CPU: 4000, MEMORY: 2**33, PODS: 10})))
-    engine = build_engine(rules, cluster, Bind(cluster), clock, SETTINGS)
     metrics = SchedulerMetrics(exposed)
+    engine = build_engine(rules, cluster, Bind(cluster), clock, SETTINGS, tracer=Counted(metrics))
     context = PluginContext(Bind(cluster), clock, WaitingPods())
     metrics.adopt(hook_tables(rules, context, SETTINGS), rules.digest)
-    engine._sinks = (metrics,)
     return engine, metrics, exposed, cluster, clock
 
 

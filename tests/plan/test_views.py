@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from functools import cached_property
+from itertools import chain
 
 import msgspec
 import pytest
@@ -69,7 +70,7 @@ MEMBERS = [
     pytest.param(view, member, id=f"{view}.{member.name}")
     for view, declared in VIEWS.types.items()
     if not view.startswith("Device")
-    for member in [*declared.fields.values(), *declared.methods.values()]
+    for member in chain[Field | Method](declared.fields.values(), declared.methods.values())
 ]
 
 

@@ -11,12 +11,12 @@ import pytest
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.cluster.api.device_objects import ResourceClaim
-from kdsl.cluster.objects.device_resources import offered_by
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.catalog import offered_by
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.decision import Decision
 

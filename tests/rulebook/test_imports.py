@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.edits import apply
+from kdsl.cli.fixing import apply
 from kdsl.rulebook.checking import check_rules
 
 HEAD = "kdsl 1\npackage team\n"

@@ -22,7 +22,7 @@ class Talk:
     def __init__(self, sandbox: Sandbox, user: str = "admin") -> None:
         self.sandbox = sandbox
         self.user = user
-        self.token = sandbox.token_of(user)
+        self.token = sandbox.tokens.of(user)
         self._client = Client(sandbox.url, sandbox.certificates.authority)
 
     async def __call__(

@@ -13,7 +13,7 @@ from typing import Protocol
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.check.expressions.scope import SlotFrame
-from kdsl.check.library import TYPE_NAMES, Function
+from kdsl.check.library import LIBRARY, TYPE_NAMES, Function
 from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.check.model.types import TYPE, BindingTime, Type
 
@@ -71,11 +71,9 @@ class Environment:
 class EnvironmentNames:
     """The names of an `Environment` and of the library."""
 
-    def __init__(
-        self, environment: Environment, library: Mapping[str, Function], frame: SlotFrame, span: Span
-    ) -> None:
+    def __init__(self, environment: Environment, frame: SlotFrame, span: Span) -> None:
         self._container = environment.container
-        self._functions = {**library, **environment.functions}
+        self._functions = {**LIBRARY, **environment.functions}
         self._fns = environment.fns
         self._values: dict[str, Var] = {
             name: frame.variable(name, type_, BindingTime.STATIC, frozenset(), span)

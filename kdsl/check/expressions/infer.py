@@ -19,7 +19,6 @@ from kdsl.check.expressions import access, calls, dynamic, foreign, macros, mism
 from kdsl.check.expressions.environment import Environment, EnvironmentNames, Names
 from kdsl.check.expressions.scope import Scope, SlotFrame
 from kdsl.check.expressions.unify import Unifier, settle
-from kdsl.check.library import LIBRARY
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import (
     UNDECLARED,
@@ -95,7 +94,7 @@ def check_expression(
     """Type a loose expression; None where there are errors. Undetermined parts of its type become `dyn`."""
     diagnostics: list[Diagnostic] = []
     frame = SlotFrame()
-    names = EnvironmentNames(env, LIBRARY, frame, expr.span)
+    names = EnvironmentNames(env, frame, expr.span)
     inference = Inference(Scope(frame), names, views, Unifier(views, env.strict), diagnostics)
     typed = inference.infer(expr)
     if diagnostics:

@@ -208,9 +208,10 @@ class CheckedSample:
     slots: int
     span: Span = field(compare=False, repr=False)
 
-    def reads_name(self, name: str) -> bool:
-        """Return whether the count depends on a name of the scope."""
-        slot = self.scope[name].slot
+    @property
+    def reads_percentage(self) -> bool:
+        """Return whether the count depends on percentageOfNodesToScore."""
+        slot = self.scope["percentageOfNodesToScore"].slot
         return any(isinstance(part, Var) and part.slot == slot for part in walk(self.count))
 
 

@@ -5,9 +5,10 @@ The cache, the cycle and the back ends use it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,13 +18,15 @@ from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.api.objects import Condition, Node, NodeStatus
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import whole_amounts
-from kdsl.cluster.objects.avoidance import is_avoided
 from kdsl.cluster.objects.containers import read_amounts
 from kdsl.cluster.objects.images import NO_IMAGES, NO_SIZES, NodeImage
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_volumes import PodVolume
 from kdsl.cluster.objects.ports import HostPort
 from kdsl.cluster.objects.taints import Taint
+
+if TYPE_CHECKING:
+    from kdsl.cluster.objects.pod import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +219,25 @@ def _image_sizes(status: NodeStatus) -> FrozenMap[str, int]:
 def _device_capacity(status: NodeStatus) -> FrozenMap[str, int]:
     extended = {name: written for name, written in status.capacity.items() if "/" in name}
     return FrozenMap(whole_amounts(extended)) if extended else NO_SIZES
+
+
+PREFER_AVOID_PODS: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+"""The annotation of nodes that should not get the pods of some controllers."""
+_KINDS: Final = ("ReplicationController", "ReplicaSet")
+
+
+def is_avoided(pod: PodInfo, annotations: Mapping[str, str]) -> bool:
+    """Return whether the annotations of a node name the ReplicationController or ReplicaSet of `pod`.
+
+    An annotation that cannot be parsed names no controller, as in kube-scheduler.
+    """
+    owner = pod.owner
+    written = annotations.get(PREFER_AVOID_PODS)
+    if written is None or owner is None or owner.kind not in _KINDS:
+        return False
+    try:
+        document: Any = json.loads(written)
+        controllers = [each["podSignature"]["podController"] for each in document["preferAvoidPods"]]
+        return any((each.get("kind"), each.get("uid")) == (owner.kind, owner.uid) for each in controllers)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False

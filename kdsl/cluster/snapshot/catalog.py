@@ -6,12 +6,13 @@ snapshot share it, since a what-if moves pods only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final, TypeVar, cast
 
 from kdsl.base.change_log import ChangeLog
 from kdsl.base.frozen_map import NO_STRINGS, FrozenMap, freeze
+from kdsl.base.resources import is_extended
 from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.kinds import NAMESPACED, CatalogObject
 from kdsl.cluster.api.objects import Namespace
@@ -34,7 +35,6 @@ from kdsl.cluster.api.workload_objects import (
 )
 from kdsl.cluster.devices.pods import whole_amounts
 from kdsl.cluster.devices.quota import limits_of
-from kdsl.cluster.objects.device_resources import offered_by
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selector_index import Selectors
@@ -351,3 +351,26 @@ def _selector_of(api_object: CatalogObject) -> LabelSelector | None:
     if isinstance(api_object, ReplicaSet | StatefulSet) and api_object.spec.selector is not None:
         return LabelSelector.of(api_object.spec.selector)
     return None
+
+
+_OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+"""The beginning of the resource that each class offers; the name of the class follows."""
+
+
+def offered_by(classes: Iterable[DeviceClass]) -> Mapping[str, DeviceClass]:
+    """Return the classes by the resources that they offer.
+
+    Of several classes with one resource the newest offers it; of classes of one age, the first by name.
+    """
+    offered = {}
+    by_name = sorted(classes, key=lambda each: each.metadata.name, reverse=True)
+    for each in sorted(by_name, key=_created):
+        offered[_OF_CLASS + each.metadata.name] = each
+        if is_extended(each.spec.extended_resource_name):
+            offered[each.spec.extended_resource_name] = each
+    return offered
+
+
+def _created(device_class: DeviceClass) -> float:
+    created = device_class.metadata.creation_timestamp
+    return 0 if created is None else created.timestamp()

@@ -11,27 +11,29 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import Raw
 
 from kdsl.app import Scheduler, devices_in_use
 from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.codes import CheckCode
-from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.defaults import default_node
 from kdsl.extender.hami.binding import Binding, BindingCheck
 from kdsl.extender.hami.choosing import Chooser, FilterAnswer, Simulator
 from kdsl.extender.hami.events import HamiEvents
 from kdsl.extender.hami.exposing import MetricsPort
 from kdsl.extender.hami.metrics import CardMetrics, MetricsInput
-from kdsl.extender.hami.objects import node_of, written_pod
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.extender.hami.reviewing import Verdict, Webhook
 from kdsl.extender.hami.roles import Roles
 from kdsl.extender.hami.sweeping import Sweeper
 from kdsl.extender.hami.writes import Writes
-from kdsl.extender.objects import read_pod
+from kdsl.extender.objects import UNUSABLE, decode_values, read_pod
 from kdsl.extender.ports import NotReadyError, RefusedError
 from kdsl.extender.protocol import (
     AdmissionResponse,
@@ -45,8 +47,10 @@ from kdsl.extender.protocol import (
     ExtenderPreemptionResult,
     HostPriority,
     NodeList,
+    UnreadableError,
     json_values,
 )
+from kdsl.live.decode import UNREADABLE
 from kdsl.live.services import Host
 from kdsl.obs.gauges import Gauge
 from kdsl.plan.devices.locks import NodeLock
@@ -56,6 +60,7 @@ T = TypeVar("T")
 CHECK_EVERY: Final = 0.5
 """Seconds between two checks for changed rules."""
 _LOG: Final = logging.getLogger(__name__)
+_node: Final = msgspec.json.Decoder(Node)
 MAX_LABEL: Final = 63
 """The most characters of a label's value; names of nodes may be longer."""
 
@@ -321,3 +326,27 @@ def _let_go(tasks: set[asyncio.Task[Any]], task: asyncio.Task[Any]) -> None:
     # If the caller has disconnected, nobody has retrieved the exception.
     if not task.cancelled():
         task.exception()
+
+
+def node_of(raw: Raw) -> NodeFacts:
+    """Decode a node; raise UnreadableError."""
+    try:
+        node = _node.decode(raw)
+    except UNREADABLE:
+        node = _decoded(json_values(raw), Node)
+    try:
+        return NodeFacts.of(default_node(node))
+    except UNUSABLE as error:
+        raise UnreadableError(f"the node cannot be read: {error}") from None
+
+
+def written_pod(raw: dict[str, Any]) -> Pod:
+    """Decode a pod as written, without defaults; raise UnreadableError."""
+    return _decoded(raw, Pod)
+
+
+def _decoded(values: object, into: type[T]) -> T:
+    try:
+        return decode_values(values, into, into.__name__)
+    except UnreadableError as error:
+        raise UnreadableError(f"the {into.__name__.lower()} cannot be read: {error}") from None

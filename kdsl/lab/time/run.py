@@ -71,7 +71,7 @@ def run_over_time(
     # Without devices there are no cards that could be lost.
     meter = Meter(cards_of, typical if devices is not None else (), nanoseconds(plan.sample))
     with ExitStack() as stack:
-        world = stack.enter_context(open_world(rules, settings, cluster, (), evicts=True))
+        world = stack.enter_context(open_world(rules, settings, cluster, evicts=True))
         scaler = None
         if plan.scaling is not None:
             trial = Trial(rules, settings, cards_of, has_catalog=bool(workload.catalog))

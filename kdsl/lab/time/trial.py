@@ -64,7 +64,7 @@ class Trial:
         if self._engine is None or self._has_catalog:
             self._stack.close()
             self._copy = source.copy()
-            world = open_world(self._rules, self._settings, self._copy, (), evicts=False)
+            world = open_world(self._rules, self._settings, self._copy, evicts=False)
             self._engine = self._stack.enter_context(world).engine
             self._seen = {info.name: info for info in source.nodes()}
             return

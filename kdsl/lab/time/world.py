@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -59,7 +59,7 @@ class _Evictor:
 
 @contextmanager
 def open_world(
-    rules: RuleSet, settings: Settings, cluster: ClusterCache, schedulers: Iterable[str], *, evicts: bool
+    rules: RuleSet, settings: Settings, cluster: ClusterCache, *, evicts: bool
 ) -> Iterator[TimedCluster]:
     """Yield the world of a cluster whose pods select these schedulers.
 
@@ -73,7 +73,7 @@ def open_world(
         cluster,
         MemoryBinder(cluster, clock),
         clock,
-        narrowed(rules, settings, {*schedulers}),
+        narrowed(rules, settings, ()),
         MemoryVolumes(cluster),
         _Evictor(cluster, evicted) if evicts else None,
         None,

@@ -21,7 +21,7 @@ from kdsl.cluster.devices.pods import DeviceContainer, Phase
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
-from kdsl.plan.columns.column import Array, NotColumnar
+from kdsl.plan.columns.column import Array, Mask, NotColumnar
 from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
@@ -78,7 +78,7 @@ class CardCounts:
         for turn in self._turns:
             is_last = turn is self._turns[-1]
             served = list[int]()
-            found = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
+            found, fitting = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
             for place, (node, reason) in enumerate(zip(nodes.tolist(), found, strict=True)):
                 if reason == "" and not is_last:
                     served.append(place)
@@ -87,7 +87,7 @@ class CardCounts:
             if not served or not self._program.fitting.cards.are_countable_in_turn:
                 break
             places = np.array(served, np.intp)
-            left = turn.left(cards.part(places), classes)
+            left = turn.left(cards.part(places), fitting, classes)
             if left is None:
                 break
             nodes, cards = nodes[places], left
@@ -103,13 +103,13 @@ class _RequestCounts:
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
         self._attempt = ContainerAttempt(demand, at.node, container, request, ())
         self._walker = Walker(self._fitting.cards, self._attempt)
-        self._fits: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def reasons(
         self, classes: InventoryClasses, cards: CardsLeft, rows: Rows, takes: bool
-    ) -> list[str | None]:
+    ) -> tuple[list[str | None], Mask]:
         """Return the reason against each node, empty if enough cards fit; None if only a choice of cards
-        decides. With `takes` it is empty only if the container takes the first cards that fit.
+        decides. With `takes` it is empty only if the container takes the first cards that fit. Return also
+        which of the different cards fit.
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
@@ -121,8 +121,8 @@ class _RequestCounts:
             self._order.sort_keys(first, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
-            return [None] * len(rows)
-        counts, reasons_of, is_open = self._count(cards, parts, classes.live)
+            return [None] * len(rows), np.zeros(len(cards.different), np.bool_)
+        counts, reasons_of, fitting, is_open = self._count(cards, parts, classes.live)
         texts = dict[tuple[int, ...], str]()
         reasons: list[str | None] = []
         for place, row, size, is_unclear, of_node in zip(
@@ -153,13 +153,13 @@ class _RequestCounts:
                 if reason is None:
                     reason = texts[found_counts] = self._refusal(place, reasons_of, of_node)
             reasons.append(reason)
-        return reasons
+        return reasons, fitting
 
     def _count(
         self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
-    ) -> tuple[NDArray[np.intp], list[str], NDArray[np.bool_]]:
+    ) -> tuple[NDArray[np.intp], list[str], Mask, Mask]:
         """Return how many cards of each node have each reason against them, these reasons, of which the first
-        is empty, and whether the order of trying may decide about a node.
+        is empty, which different cards fit, and whether the order of trying may decide about a node.
         """
         nodes = len(cards.sizes)
         outcomes, numbers_of = self._outcomes(cards, parts, live)
@@ -167,14 +167,14 @@ class _RequestCounts:
         numbers = {"": 0}
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
         reason_of = np.array(found, np.intp)
-        self._fits = (reason_of == 0)[numbers_of]
         width = len(numbers)
         counts = np.bincount(cards.nodes * width + reason_of[places], minlength=nodes * width)
-        return counts.reshape(nodes, width), list(numbers), self._open(outcomes, cards.nodes, places, nodes)
+        is_open = self._open(outcomes, cards.nodes, places, nodes)
+        return counts.reshape(nodes, width), list(numbers), (reason_of == 0)[numbers_of], is_open
 
-    def left(self, cards: CardsLeft, classes: InventoryClasses) -> CardsLeft | None:
+    def left(self, cards: CardsLeft, fitting: Mask, classes: InventoryClasses) -> CardsLeft | None:
         """Return the cards that the container leaves on nodes where it takes the first cards that fit; None
-        if cards have no order. `reasons` has answered all of these cards.
+        if cards have no order. `fitting` says which of the different cards fit, as `reasons` returns it.
         """
         if self._attempt.container.phase is Phase.INIT:
             return cards
@@ -182,7 +182,7 @@ class _RequestCounts:
         if order is None:
             return None
         ordered = cards.ordered(order)
-        chosen = ordered.first(self._fits, self._attempt.request.count)
+        chosen = ordered.first(fitting, self._attempt.request.count)
         # INVARIANT: a card that fits has a charge.
         return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
 

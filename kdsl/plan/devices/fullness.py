@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +42,17 @@ def card_score(card: Card, requests: Iterable[DeviceRequest], weights: Weights) 
 
     Cards with their model as type count without requests, as in HAMi.
     """
-    if not card.slots or not card.cores or not card.memory:
+    totals = (card.slots, card.cores, card.memory)
+    if not all(totals):
         return _NOTHING
     asked = [request for request in requests if request.kind == card.type]
     slots = len(asked) + card.used
     cores = sum(request.cores for request in asked) + card.used_cores
     memory = sum(_memory(request, card) for request in asked) + card.used_memory
-    parts = (
-        (weights.slot, slots, card.slots),
-        (weights.core, cores, card.cores),
-        (weights.memory, memory, card.memory),
+    score: np.float32 = _kept_score(
+        (weights.slot, weights.core, weights.memory), (slots, cores, memory), totals
     )
-    return _weighted(parts)
+    return score
 
 
 def card_scores(
@@ -66,32 +65,32 @@ def card_scores(
 
     `amounts` returns an attribute of each card.
     """
-    memory = amounts("memory")
+    slots, cores, memory = totals = (amounts("slots"), amounts("cores"), amounts("memory"))
     share = memory * request.percent
     percent = np.where(share >= 0, share // 100, -(-share // 100))
     wanted = request.memory if request.percent in (0, 101) else percent
-    parts = (
-        (weights.slot, is_asked + amounts("used"), amounts("slots")),
-        (weights.core, is_asked * request.cores + amounts("used_cores"), amounts("cores")),
-        (weights.memory, is_asked * wanted + amounts("used_memory"), memory),
+    used = (
+        is_asked + amounts("used"),
+        is_asked * request.cores + amounts("used_cores"),
+        is_asked * wanted + amounts("used_memory"),
     )
     with np.errstate(all="ignore"):
-        one, two, three = [
-            np.float32(weight) * (part.astype(np.float32) / whole.astype(np.float32))
-            for weight, part, whole in parts
-        ]
-        scores = _SCALE * (one + two + three)
-    has_all = (parts[0][2] != 0) & (parts[1][2] != 0) & (memory != 0)
+        scores = _score((weights.slot, weights.core, weights.memory), used, totals)
+    has_all = (slots != 0) & (cores != 0) & (memory != 0)
     return np.where(has_all, scores, _NOTHING).astype(np.float64)
 
 
-@lru_cache(maxsize=65536)
-def _weighted(parts: tuple[tuple[int, int, int], ...]) -> np.float32:
-    """Return the weighted sum of shares; few different ones occur."""
-    one, two, three = (
-        np.float32(weight) * (np.float32(part) / np.float32(whole)) for weight, part, whole in parts
-    )
+def _score(weights: Sequence[int], used: Sequence[Any], totals: Sequence[Any]) -> Any:
+    """Return the weighted sum of shares of slots, compute and memory, of one card or of many."""
+    one, two, three = [
+        np.float32(weight) * (np.float32(part) / np.float32(whole))
+        for weight, part, whole in zip(weights, used, totals, strict=True)
+    ]
     return np.float32(_SCALE * (one + two + three))
+
+
+_kept_score = lru_cache(maxsize=65536)(_score)
+"""Few different cards occur."""
 
 
 def _memory(request: DeviceRequest, card: Card) -> int:

@@ -7,6 +7,7 @@ from kdsl.base.quantity import INT64_MAX
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.requests import PodRequests, pod_requests
 
+from tests.amounts import read_resources
 from tests.cluster.build import container, read_pod
 
 
@@ -19,7 +20,7 @@ def sidecar(name: str, **amounts: str) -> dict[str, object]:
 
 
 def cpu(**amounts: str) -> Resources:
-    return Resources.from_strings(amounts)
+    return read_resources(amounts)
 
 
 @pytest.mark.parametrize(

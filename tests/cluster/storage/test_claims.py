@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from kdsl.cluster.api.objects import ObjectMeta
 from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.storage.claims import BETA_CLASS, BIND_COMPLETED, class_of, is_bound
+from kdsl.cluster.objects.volumes import BETA_CLASS
+from kdsl.cluster.storage.claims import BIND_COMPLETED, class_of, is_bound
 
 
 def annotated(annotations: dict[str, str], **spec: object) -> PersistentVolumeClaim:

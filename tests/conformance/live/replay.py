@@ -83,7 +83,7 @@ class Replay:
         headers = dict(step.get("headers") or {})
         user = step["as"]
         if user != "none":
-            token = "no-such-token" if user == "wrong" else self.sandbox.token_of(user)
+            token = "no-such-token" if user == "wrong" else self.sandbox.tokens.of(user)
             headers["authorization"] = f"Bearer {token}"
         body = self.bindings.fill(step.get("body"))
         data = None if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()

@@ -248,7 +248,7 @@ class Recorder:
 
 def test_methods_read_the_declared_fields_of_pods() -> None:
     app = LabelSelector.of_labels({"app": "x"})
-    receivers = {
+    receivers: dict[str, list[object]] = {
         "PodAffinityTerm.matches": [
             PodAffinityTerm("zone", 0, selector, frozenset({namespace}), of_namespace)
             for selector in (app, None)

@@ -15,8 +15,8 @@ from kdsl.check.model.types import BOOL, INT, STRING, list_of, map_of
 from kdsl.check.views.view import load_views
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar import Compiler, program
-from kdsl.eval.scalar.compiler import MOST_NESTED
 from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar.program import MOST_NESTED
 from kdsl.eval.views import attribute_of
 
 from tests.plan.lab import check, evaluate, node, nodes_of, predicate, statuses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from kdsl.live.clocks import SteadyClock
+from kdsl.base.clock import SteadyClock
 from kdsl.sandbox.resources import NODES
 
 from tests.live.scenarios.world import World, live, play

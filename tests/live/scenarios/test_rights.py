@@ -19,7 +19,7 @@ def _port(instance: Instance) -> int:
 def _with_token_file(world: World) -> tuple[AccessOptions, Path]:
     """Return the way to the sandbox with the scheduler's token in a file."""
     token = world.folder / "token"
-    token.write_text(world.sandbox.token_of("scheduler"))
+    token.write_text(world.sandbox.tokens.of("scheduler"))
     document = yaml.safe_load(world.sandbox.kubeconfig)
     for user in document["users"]:
         user["user"] = {"tokenFile": str(token)}
@@ -92,7 +92,7 @@ def test_s12_35_health_before_and_after_the_sync_and_metrics_with_and_without_a_
             200,
             200,
         ]
-        tokens = ("", "nobody", world.sandbox.token_of("team"), world.sandbox.token)
+        tokens = ("", "nobody", world.sandbox.tokens.of("team"), world.sandbox.token)
         answers = [await get(port, "/metrics", token) for token in tokens]
         assert [each.status for each in answers] == [403, 401, 403, 200]
         assert b"scheduler_pending_pods" in answers[-1].body

@@ -258,7 +258,7 @@ def test_threads_that_ask_at_once_find_the_same_items() -> None:
         for _ in range(5):
             column = FactColumn(lambda snapshot, rows: [])
             column.values = [None, *((Taint("a", str(at), ""), Taint("b", "", "")) for at in range(500))]
-            items = column.items = node_lists.ListItems(column)
+            items = node_lists.ListItems(column)
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(node_lists.ListItems.refresh, [items] * 8))
             assert (len(items.items), len(items.owners), len(items.places)) == (501, 1000, 1000)

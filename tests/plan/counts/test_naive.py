@@ -147,9 +147,9 @@ def check(snapshot: Snapshot) -> None:
                 found = Topology(snapshot, key).sum(selecting, Meter.of(1000))
                 assert found.total() == sum(wanted.values())
                 assert ([found.here(node) for node in nodes], found.sums.steps) == (here, steps)
-        for question in (FactsQuestion("a", False), FactsQuestion("c", True)):
-            answers = [[question.answer_to(pod) for pod in node.pods] for node in nodes]
-            found = Topology(snapshot, key).sum(question, Meter.of(1000))
+        for asked in (FactsQuestion("a", False), FactsQuestion("c", True)):
+            answers = [[asked.answer_to(pod) for pod in node.pods] for node in nodes]
+            found = Topology(snapshot, key).sum(asked, Meter.of(1000))
             sums: dict[str, int] = {}
             for node, each in zip(nodes, answers, strict=True):
                 domain = node.labels.get(key, "")

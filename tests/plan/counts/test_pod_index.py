@@ -9,8 +9,8 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.plan.counts import pod_index
-from kdsl.plan.counts.pod_index import PodFact
 from kdsl.plan.counts.store import TallyStore
 
 FACTS = (PodFact("labels", "app"), PodFact("labels", "run"), PodFact("namespace"), PodFact("images"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
 from kdsl.base.bounded_memo import MIN_SIGNATURES
@@ -33,7 +35,7 @@ def _count(cache: ClusterCache, at: int) -> TopologyCount:
 
 def _kept(cache: ClusterCache) -> list[int]:
     """Return the counts that are kept, without asking any."""
-    kept = TallyStore.of(cache.snapshot())._tallies._entries
+    kept: Iterable[Any] = TallyStore.of(cache.snapshot())._tallies._entries
     return sorted(int(name.value[0].removeprefix("k")) for name in kept)
 
 

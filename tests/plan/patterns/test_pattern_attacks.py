@@ -48,8 +48,9 @@ ATTACKS = [
 @pytest.mark.parametrize(("condition", "reason"), ATTACKS)
 def test_a_rule_is_stopped(condition: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    compile_one = searches.compile_pattern
-    monkeypatch.setattr(searches, "compile_pattern", lambda text: compiled.append(text) or compile_one(text))
+    monkeypatch.setattr(
+        searches, "compile_pattern", lambda text: compiled.append(text) or compile_pattern(text)
+    )
     rejected = statuses(predicate(f'require {condition} else "x"'), POD, nodes_of(node("n" * 200)))
     assert reason in rejected["n" * 200].reasons[0] and "rule P failed" in rejected["n" * 200].reasons[0]
     # Once or twice: columns leave rows that run out of steps to the scalar back end.

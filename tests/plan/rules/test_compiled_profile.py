@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from kdsl.app import check_rules
@@ -23,7 +24,8 @@ def test_every_shipped_profile_can_be_compiled_registered_and_frozen() -> None:
     manager = PluginManager()
     for profile in checked.rules.profiles.values():
         compiled = compile_profile(checked.rules, profile)
-        for plugin in (*compiled.predicates, *compiled.scores, compiled.queue):
+        plugins: list[Any] = [*compiled.predicates, *compiled.scores, compiled.queue]
+        for plugin in plugins:
             assert manager.register(plugin, plugin.name, key=plugin.key) == ()
         order = ProfileOrder(
             compiled.name,
