@@ -95,7 +95,7 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
 def _is_certain(each: Diagnostic, unfit: Sequence[Diagnostic], root: YamlNode) -> bool:
     """Return whether a diagnostic does not come from the values that did not fit and were left out.
 
-    One that was left out cannot be distinguished from a missing one, in its own profile or extender.
+    One that was left out cannot be distinguished from a missing one, in its own part of the configuration.
     """
     if not unfit or each.code not in _ABOUT_WHAT_IS_MISSING:
         return True
@@ -104,10 +104,18 @@ def _is_certain(each: Diagnostic, unfit: Sequence[Diagnostic], root: YamlNode) -
 
 
 def _part(span: Span | None, root: YamlNode) -> Span | None:
-    """Return the place of the profile or extender that holds `span`; None outside of them."""
+    """Return the place of the profile or extender that holds `span`; None outside of them.
+
+    Its mappings and the items of its lists, such as the arguments of a plugin, are parts of their own.
+    """
     lists = [value for _, value in root.entries] if isinstance(root, YamlMapping) else []
-    items = [item.span for each in lists if isinstance(each, YamlSequence) for item in each.items]
-    return next((each for each in items if span and each.start <= span.start < each.end), None)
+    items = [item for each in lists if isinstance(each, YamlSequence) for item in each.items]
+    values = [value for each in items if isinstance(each, YamlMapping) for _, value in each.entries]
+    inner = [
+        each for value in values for each in (value.items if isinstance(value, YamlSequence) else [value])
+    ]
+    parts = (*(each for each in inner if isinstance(each, YamlMapping)), *items)
+    return next((each.span for each in parts if span and span.begins_in(each.span)), None)
 
 
 def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -206,7 +214,7 @@ class _Reader:
         sets = {key: self._plugin_set(index, key, plugins[key]) for key in keys if key in plugins}
         enabled = expand(sets, self.found)
         place = self._place("profiles", index)
-        self._check_needed(enabled, place)
+        self._check_needed(enabled, self._place("profiles", index, "plugins"))
         arguments = self._arguments(index, values.get("pluginConfig", ()), ignored)
         self.found += check_gaps(enabled, sets, arguments, _head(place))
         return KubeProfile(
