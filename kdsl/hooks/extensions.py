@@ -120,8 +120,10 @@ def _not_called(*_: object) -> Any:
 
 def check_version(name: str, requirement: str) -> Iterator[Diagnostic]:
     """Yield a diagnostic where an installed plugin does not meet the required version; "" requires none."""
-    for plugin in installed_plugins():
-        if plugin.name == name and requirement and not _fits(plugin.version, requirement):
+    offers = [plugin for plugin in installed_plugins() if plugin.name == name]
+    # Of several none is chosen.
+    for plugin in offers if len(offers) == 1 else ():
+        if requirement and not _fits(plugin.version, requirement):
             title = f"is {plugin.distribution} {plugin.version}, required is {requirement}"
             yield _problem(PluginCode.VERSION, plugin, title, ("install a version that fits",))
 

@@ -137,6 +137,9 @@ class Meta(type):
         raise SystemExit(0)
 
 class Plugin(metaclass=Meta):
+    def __init__(self, args, context):
+        pass
+
     def __dir__(self):
         raise SystemExit(0)
 
@@ -350,9 +353,17 @@ def test_rule_tests_know_them_too() -> None:
     active = config("- {name: racks, allowUndeclared: true}\n")
     # The plugin's `permit` answers nonsense: a case says so, or fails.
     wrong = kdsl("test", "--config", active, "p.test.yaml")
-    assert (wrong.exit_code, "`permit` answers None, Status or Wait" in wrong.stdout) == (1, True), wrong
+    assert (wrong.exit_code, "`permit` must return None, Status or Wait" in wrong.stdout) == (1, True), wrong
     case = Path("p.test.yaml").read_text()
     Path("p.test.yaml").write_text(case.replace("feasible: [n]", "feasible: [n], faults: [racks]"))
     result = kdsl("test", "--config", active, "p.test.yaml")
     assert result.exit_code == 0, result
     assert kdsl("test", "p.test.yaml").exit_code == 2
+
+
+def test_a_plugin_that_cannot_be_registered_is_the_only_error(site: Site) -> None:
+    site.install("lost", files={"plugin.py": "class Plugin:\n    def __init__(self, args, context): pass"})
+    Path("cluster.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n}\n")
+    found = kdsl("simulate", "--config", config("- {name: lost}\n"), "--cluster", "cluster.yaml")
+    assert found.exit_code == 2 and "plugin `lost` has no hooks" in found.stderr
+    assert "1 error\n" in found.stderr, found.stderr
