@@ -208,7 +208,7 @@ def _import_problems(
                 others = {*known, *shelved}
                 help_ = _packages_below(package.text, others) or (
                     *_packages_beside(package.text, shelved),
-                    "only named files and folders are read: name the folder of the package as well",
+                    "only named files and folders are read, and those of `kdsl plugins list`: name the folder as well",
                 )
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,
