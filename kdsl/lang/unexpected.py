@@ -181,6 +181,8 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield f"an argument stands in parentheses: `{previous}({_shown(problem.found.text)})`"
     if problem.statement == "fn" and problem.accepts & {"_COLON", "_ASSIGN"}:
         yield "a function names the types of its arguments and of its result: `fn name(x: int): int = E`"
+    if problem.word == "weight" and problem.statement == "score":
+        yield FOREIGN_WORDS["weight"]
     if problem.word == "extends" and problem.statement in _BLOCKS:
         yield "profiles and devices extend others; copy the lines of the other one into this block"
     if problem.found.text != "(":
