@@ -208,7 +208,7 @@ def _import_problems(
                 others = {*known, *shelved}
                 help_ = _packages_below(package.text, others) or (
                     *_packages_beside(package.text, shelved),
-                    "only named files and folders are read, and those of `kdsl plugins list`: name the folder as well",
+                    "only named folders and files and rules of `kdsl plugins list` are read: name it too",
                 )
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,

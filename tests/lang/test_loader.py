@@ -85,7 +85,7 @@ def test_a_folder_of_packages_is_none_itself() -> None:
     found = load_sources(files, lambda: [library]).diagnostics
     assert [problem.help for problem in found] == [
         ("write one of its packages: `kubernetes.v1_36`",),
-        ("only named files and folders are read, and those of `kdsl plugins list`: name the folder as well",),
+        ("only named folders and files and rules of `kdsl plugins list` are read: name it too",),
     ]
 
 
@@ -96,7 +96,7 @@ def test_the_packages_beside_an_unknown_one_are_listed() -> None:
     (problem,) = load_sources(files, lambda: [library]).diagnostics
     assert problem.help == (
         "packages of `policies`: `policies.fgd`, `policies.room`",
-        "only named files and folders are read, and those of `kdsl plugins list`: name the folder as well",
+        "only named folders and files and rules of `kdsl plugins list` are read: name it too",
     )
 
 
