@@ -281,3 +281,12 @@ def test_a_file_that_would_take_long_is_refused_unread(tmp_path: Path) -> None:
     path.write_text(start + "\n" * (MAX_BYTES - len(start) + 1))
     (problem,) = load_rules([path]).diagnostics
     assert (problem.code, problem.where) == (LangCode.FILE_TOO_LARGE, str(path))
+
+
+def test_a_file_and_its_yaml_form_are_told_apart_from_two_rules_of_one_name(tmp_path: Path) -> None:
+    write(tmp_path, a="package a\nscore S { value 1 }")
+    twin = 'apiVersion: kdsl.dev/v1\nkind: Package\nmetadata: {name: a}\n---\napiVersion: kdsl.dev/v1\nkind: Score\n'
+    (tmp_path / "a.kdsl.yaml").write_text(f"{twin}metadata: {{name: S}}\nspec: {{body: [{{value: '1'}}]}}\n")
+    (found,) = load_rules([tmp_path]).diagnostics
+    place = tmp_path / "a.kdsl"
+    assert found.help == (f"`{place}.yaml` is the YAML form of `{place}`: remove one of the two files",)
