@@ -28,6 +28,8 @@ from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence,
 
 KIND: Final = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+SKIP_OR_WRITE: Final = "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md"
+"""The help for a plugin without a counterpart in kdsl."""
 _NEAR: Final = 0.8
 """The smallest similarity of a suggested name: many unknown names are a little similar to a known one."""
 _ABOUT_WHAT_IS_MISSING: Final = (ConfigCode.MISSING_KEY, ConfigCode.CONFLICT)
@@ -121,7 +123,11 @@ def _part(span: Span | None, root: YamlNode) -> Span | None:
 def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics, with unknown plugins, which are left out, as warnings."""
     return [
-        replace(each, severity=Severity.WARNING) if each.code == ConfigCode.UNKNOWN_PLUGIN else each
+        replace(
+            each, severity=Severity.WARNING, help=tuple(line for line in each.help if line != SKIP_OR_WRITE)
+        )
+        if each.code == ConfigCode.UNKNOWN_PLUGIN
+        else each
         for each in found
     ]
 
@@ -137,7 +143,8 @@ def fitting_document(
         return None, (not_one(source, read.documents, f"a {noun}"),)
     root = without_nulls(read.documents[0])
     found = (*read.diagnostics, *misfits(root, schema))
-    return fitting_part(root, schema) if found else root, found
+    # Without a right `apiVersion` the rest can be read.
+    return (fitting_part(root, {**schema, "required": []}) if found else root), found
 
 
 def without_nulls(node: YamlNode) -> YamlNode:
@@ -346,7 +353,7 @@ def _unknown(name: str, span: Span) -> Diagnostic:
     title = f"unknown plugin `{name}`"
     why = "not a plugin of kube-scheduler 1.36"
     near = get_close_matches(name, PLUGINS, n=1, cutoff=_NEAR)
-    help_ = "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md"
+    help_ = SKIP_OR_WRITE
     if near:
         help_ = f"did you mean `{near[0]}`?"
     return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, why, help=(help_,))

@@ -318,6 +318,14 @@ def test_what_is_missing_is_said_beside_a_value_of_the_same_profile_that_does_no
     ]
 
 
+def test_another_version_hides_no_other_mistake() -> None:
+    text = f"{HEADER.replace('/v1', '/v1beta3')}profiles: [{{plugins: {{score: {{enabled: [{{name: Our}}]}}}}}}]\n"
+    assert titles(read_kube_scheduler(Source("scheduler.yaml", text))) == [
+        "`apiVersion` must be `kubescheduler.config.k8s.io/v1`",
+        "unknown plugin `Our`",
+    ]
+
+
 def test_a_form_is_shown_by_an_example() -> None:
     found = read("extenders: [{managedResources: [{name: fpga}]}]").diagnostics
     assert [(each.title, each.help) for each in found] == [

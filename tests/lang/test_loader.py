@@ -285,7 +285,7 @@ def test_a_file_that_would_take_long_is_refused_unread(tmp_path: Path) -> None:
 
 def test_a_file_and_its_yaml_form_are_told_apart_from_two_rules_of_one_name(tmp_path: Path) -> None:
     write(tmp_path, a="package a\nscore S { value 1 }")
-    twin = 'apiVersion: kdsl.dev/v1\nkind: Package\nmetadata: {name: a}\n---\napiVersion: kdsl.dev/v1\nkind: Score\n'
+    twin = "apiVersion: kdsl.dev/v1\nkind: Package\nmetadata: {name: a}\n---\napiVersion: kdsl.dev/v1\nkind: Score\n"
     (tmp_path / "a.kdsl.yaml").write_text(f"{twin}metadata: {{name: S}}\nspec: {{body: [{{value: '1'}}]}}\n")
     (found,) = load_rules([tmp_path]).diagnostics
     place = tmp_path / "a.kdsl"
