@@ -367,3 +367,22 @@ def test_a_plugin_that_cannot_be_registered_is_the_only_error(site: Site) -> Non
     found = kdsl("simulate", "--config", config("- {name: lost}\n"), "--cluster", "cluster.yaml")
     assert found.exit_code == 2 and "plugin `lost` has no hooks" in found.stderr
     assert "1 error\n" in found.stderr, found.stderr
+
+
+def test_a_plugin_that_no_profile_adds_is_told(site: Site) -> None:
+    body = "\n    @hookimpl\n    def filter_node(self, state, pod, node): return None"
+    body += "\n    @hookimpl\n    def score_node(self, state, pod, node): return 1"
+    head = "from kdsl.hooks import hookimpl\nclass Plugin:\n    def __init__(self, args, context): pass"
+    site.install("judge", files={"plugin.py": f"{head}{body}\n"})
+    path = config("- {name: judge}\n")
+    found = kdsl("check", "--config", path)
+    assert found.exit_code == 0
+    assert "no profile in use adds the predicate or score of plugin `judge`" in found.stdout
+    assert "`filter_node`, `score_node` will not run" in found.stdout
+    Path("rules").mkdir()
+    Path("rules/r.kdsl").write_text(
+        "kdsl 1\npackage r\nimport kubernetes.v1_36 as kubernetes\nprofile p extends kubernetes.default {\n"
+        '  scheduler "s"\n  add score plugins.Judge weight 1\n}\n'
+    )
+    found = kdsl("check", "--config", path, "rules")
+    assert (found.exit_code, "will not run" in found.stdout) == (0, False), found
