@@ -386,3 +386,11 @@ def test_a_plugin_that_no_profile_adds_is_told(site: Site) -> None:
     )
     found = kdsl("check", "--config", path, "rules")
     assert (found.exit_code, "will not run" in found.stdout) == (0, False), found
+
+
+def test_none_of_two_plugins_of_one_name_is_described(site: Site) -> None:
+    site.install("racks", distribution="kdsl-rival")
+    described = kdsl("plugins", "describe", "racks")
+    assert (described.exit_code, described.stdout) == (2, "")
+    said = " ".join(described.stderr.split())
+    assert "plugin `racks` is offered by" in said and "uninstall all but one of them" in said
