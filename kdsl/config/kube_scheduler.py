@@ -87,7 +87,10 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
         return KubeSchedulerResult(None, found)
     reader = _Reader(fitting)
     configuration = reader.configuration()
-    more = [each for each in reader.found if _is_certain(each, found, fitting)]
+    if found:
+        (written,) = read_yaml(source).documents
+        reader.found = [each for each in reader.found if _is_certain(each, found, written)]
+    more = reader.found
     if skips_unknown:
         more = skipped(more)
     diagnostics = tuple(sorted((*found, *more), key=lambda each: each.span.start if each.span else 0))
@@ -99,7 +102,7 @@ def _is_certain(each: Diagnostic, unfit: Sequence[Diagnostic], root: YamlNode) -
 
     One that was left out cannot be distinguished from a missing one, in its own part of the configuration.
     """
-    if not unfit or each.code not in _ABOUT_WHAT_IS_MISSING:
+    if each.code not in _ABOUT_WHAT_IS_MISSING:
         return True
     parts = {_part(one.span, root) for one in unfit}
     return each.severity is Severity.ERROR and _part(each.span, root) not in parts
@@ -108,15 +111,17 @@ def _is_certain(each: Diagnostic, unfit: Sequence[Diagnostic], root: YamlNode) -
 def _part(span: Span | None, root: YamlNode) -> Span | None:
     """Return the place of the profile or extender that holds `span`; None outside of them.
 
-    Its mappings and the items of its lists, such as the arguments of a plugin, are parts of their own.
+    Its mappings and the items of its lists, such as the arguments of a plugin, are parts of their own, and
+    of a profile each value but its name.
     """
-    lists = [value for _, value in root.entries] if isinstance(root, YamlMapping) else []
-    items = [item for each in lists if isinstance(each, YamlSequence) for item in each.items]
-    values = [value for each in items if isinstance(each, YamlMapping) for _, value in each.entries]
-    inner = [
-        each for value in values for each in (value.items if isinstance(value, YamlSequence) else [value])
-    ]
-    parts = (*(each for each in inner if isinstance(each, YamlMapping)), *items)
+    parts: list[YamlNode] = []
+    for name, values in root.entries if isinstance(root, YamlMapping) else ():
+        for item in values.items if isinstance(values, YamlSequence) else ():
+            for key, value in item.entries if isinstance(item, YamlMapping) else ():
+                is_alone = name.text == "profiles" and key.text != "schedulerName"
+                inner = value.items if isinstance(value, YamlSequence) else (value,)
+                parts += (each for each in inner if is_alone or isinstance(each, YamlMapping))
+            parts.append(item)
     return next((each.span for each in parts if span and span.begins_in(each.span)), None)
 
 

@@ -308,13 +308,16 @@ def test_what_is_missing_is_said_beside_a_value_of_the_same_profile_that_does_no
           pluginConfig:
           - {name: InterPodAffinity, args: {hardPodAffinityWeight: many}}
           - {name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityRatio}}}
+        - {schedulerName: 3}
         """
     )
     assert titles(found) == [
+        "`profiles[0]` has no schedulerName: only a profile that is alone needs none",
         "`profiles[0].percentageOfNodesToScore` must be at most 100",
         "the profile has no plugin at `bind`: at least one is needed",
         "`profiles[0].pluginConfig[0].args.hardPodAffinityWeight` must be a whole number",
         "`RequestedToCapacityRatio` needs a shape of at least one point",
+        "`profiles[1].schedulerName` must be text",
     ]
 
 
