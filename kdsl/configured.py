@@ -16,7 +16,7 @@ from kdsl.base.installed import installed_plugins
 from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.check.names.externals import PLUGINS, Externals
+from kdsl.check.names.externals import PLUGINS, Externals, rule_name
 from kdsl.check.views.view import load_views
 from kdsl.config.codes import ConfigCode
 from kdsl.config.configuration import ConfigurationResult, KdslConfiguration, Limits
@@ -24,10 +24,11 @@ from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.search import ALL_NODES
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.doctor import examine, examine_rules
-from kdsl.hooks.extensions import bring, check_version
+from kdsl.hooks.extensions import PLACED_HOOKS, bring, check_version
 from kdsl.hooks.guard import Guard, HookTimes
 from kdsl.hooks.manager import declared_hooks, import_plugin
 from kdsl.hooks.specs import Backoff
+from kdsl.lang.choices import RuleKind
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.profiles import profiles_in_use, qualified_profile
 from kdsl.rulebook.answer import CheckedRules
@@ -153,6 +154,7 @@ def check_configuration(
         found.append(Diagnostic(CheckCode.UNKNOWN_NAME, _NO_PROFILE, where=where, help=(_A_PROFILE,)))
     if rules is not None and not has_errors(found):
         found += _unread_percentage(configuration, rules)
+        found += _unplaced(configuration, rules)
     for plugin in configuration.plugins or ():
         found += import_plugin(plugin.name, plugin.args, plugin.place)[1]
         found += check_version(plugin.name, plugin.requires)
@@ -192,6 +194,29 @@ def _unread_percentage(configuration: KdslConfiguration, rules: RuleSet) -> Iter
         help_ = ("extend `kubernetes.v1_36.default`, or write a `sample` that reads it",)
         span = configuration.percentage_span
         yield Diagnostic(ConfigCode.NO_EFFECT, title, span, "has no effect", Severity.WARNING, help=help_)
+
+
+def _unplaced(configuration: KdslConfiguration, rules: RuleSet) -> Iterator[Diagnostic]:
+    """Warn of plugins that filter or score nodes, and stand in no profile: these hooks never run."""
+    profiles = profiles_in_use(rules, configured(configuration))
+    placed = {rule.plugin for profile in profiles for rule in profile.predicates}
+    placed |= {rule.score.plugin for profile in profiles for rule in profile.scores}
+    installed = {plugin.name: plugin for plugin in installed_plugins()}
+    for plugin in configuration.plugins or ():
+        if plugin.name in placed or plugin.name not in installed:
+            continue
+        hooks = declared_hooks(installed[plugin.name]) or frozenset()
+        idle = [(kind, hooks.intersection(wanted)) for kind, wanted in PLACED_HOOKS.items()]
+        kinds = [kind for kind, names in idle if names]
+        if kinds:
+            title = f"no profile in use adds the {' or '.join(kinds)} of plugin `{plugin.name}`"
+            why = f"`{'`, `'.join(sorted(name for _, names in idle for name in names))}` will not run"
+            help_ = tuple(
+                f"write `add {kind} {PLUGINS}.{rule_name(plugin.name)}"
+                f"{' weight 1' if kind is RuleKind.SCORE else ''}` in a profile"
+                for kind in kinds
+            )
+            yield Diagnostic(ConfigCode.NO_EFFECT, title, plugin.span, why, Severity.WARNING, help=help_)
 
 
 def _no_binder(configuration: KdslConfiguration) -> Iterator[Diagnostic]:

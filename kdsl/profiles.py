@@ -40,6 +40,9 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
     found: list[Diagnostic] = []
     for name, args in {**PLACED_PLUGINS, **settings.plugins}.items():
         found.extend(manager.load(name, args, context))
+    if has_errors(found):
+        # Profiles would miss the plugins that failed.
+        raise InvalidInputError(found)
     tables: list[HookTable] = []
     for profile in profiles_in_use(rules, settings):
         table, problems = _freeze_profile(manager, rules, profile, context, settings)

@@ -132,6 +132,8 @@ def test_one_that_is_not_active_names_the_key_that_is_missing(tmp_path: Path) ->
 def test_one_of_the_other_kind_is_refused(tmp_path: Path) -> None:
     found = only_finding(tmp_path, "add score plugins.OnlyNode weight 1")
     assert found == ("plugin `only-node` is no score", ("it can serve as a predicate",))
+    (found_all,) = check(tmp_path, "add score plugins.OnlyNode weight 1").diagnostics
+    assert found_all.label == "it has no hook `score` or `score_node`"
 
 
 def test_it_cannot_be_tightened(tmp_path: Path) -> None:

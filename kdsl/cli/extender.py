@@ -16,6 +16,7 @@ from kdsl.cli.process_options import (
     CLIENT,
     LOGGING,
     RULES,
+    begin,
     certificate_files,
     listening,
     run_process,
@@ -107,15 +108,6 @@ def command(
     the call; /bind binds. The exit code is 0 after SIGTERM or SIGINT, 2 for unusable
     files, access or rules.
     """
-    from kdsl.extender.gate import MEBIBYTE, Limits
-    from kdsl.extender.service import ExtenderOptions, ExtenderService
-    from kdsl.live.access import AccessOptions
-    from kdsl.live.guarding import OPEN
-    from kdsl.live.options import RunOptions, ServingOptions
-    from kdsl.live.running import host_name, new_instance
-    from kdsl.obs.logs import LogFormat, configure
-    from kdsl.reload import Sources
-
     files = certificate_files(tls_cert_file, tls_private_key_file)
     if plain_http and (files or tls_name or webhook):
         raise click.UsageError("--plain-http has no certificate: leave --tls-* and --webhook-* out")
@@ -125,7 +117,15 @@ def command(
         raise click.UsageError(
             "--webhook-configuration needs a generated certificate: leave --tls-*-file out"
         )
-    configure(LogFormat(log_format), getattr(logging, log_level.upper()))
+    begin(log_format, getattr(logging, log_level.upper()))
+    from kdsl.extender.gate import MEBIBYTE, Limits
+    from kdsl.extender.service import ExtenderOptions, ExtenderService
+    from kdsl.live.access import AccessOptions
+    from kdsl.live.guarding import OPEN
+    from kdsl.live.options import RunOptions, ServingOptions
+    from kdsl.live.running import host_name, new_instance
+    from kdsl.reload import Sources
+
     options = RunOptions(
         host=host_name(),
         instance=new_instance(),

@@ -11,7 +11,7 @@ import click
 
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
-from kdsl.cli.process_options import run_process
+from kdsl.cli.process_options import begin, run_process
 
 
 class _Read(click.ParamType[Any]):
@@ -161,6 +161,9 @@ def command(
 
     The exit code is 0 after SIGTERM or SIGINT, 2 for unusable files, access or devices.
     """
+    if (cert_file is None) != (key_file is None):
+        raise click.UsageError("--cert-file and --key-file go together")
+    begin("text", logging.DEBUG if debug or verbosity > 3 else logging.INFO)
     from kdsl.config.hami import DeviceProfile
     from kdsl.extender.behaviours import BehaviourKind
     from kdsl.extender.hami.behaviour import HamiBehaviour
@@ -172,14 +175,10 @@ def command(
     from kdsl.live.guarding import OPEN
     from kdsl.live.options import RunOptions, ServingOptions
     from kdsl.live.running import host_name, new_instance
-    from kdsl.obs.logs import LogFormat, configure
 
-    if (cert_file is None) != (key_file is None):
-        raise click.UsageError("--cert-file and --key-file go together")
     namespace = own_namespace()
     if leader_elect and not (lease_namespace or namespace):
         raise click.UsageError("--leader-elect outside of a pod needs --leader-elect-resource-namespace")
-    configure(LogFormat.TEXT, logging.DEBUG if debug or verbosity > 3 else logging.INFO)
     without = {"vnpus": not enable_ascend, "iluvatars": not enable_iluvatar}
     name = scheduler_name or "hami-scheduler"
     profile = DeviceProfile(

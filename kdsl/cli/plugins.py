@@ -56,7 +56,7 @@ def list_command(config: Path | None, output: str) -> None:
 def describe_command(name: str, config: Path | None, output: str) -> None:
     """Print the contents of the plugin NAME and its arguments, without importing it.
 
-    Exits with 2 if no plugin of this name is installed.
+    Exits with 2 if no plugin of this name is installed, or several are.
     """
     from kdsl.base.installed import installed_plugins
     from kdsl.check.views.view import load_views
@@ -69,6 +69,11 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
     if name not in installed:
         known = did_you_mean(name, installed) or ("`kdsl plugins list` shows the installed ones",)
         raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
+    rivals = [f"`{plugin.distribution}`" for plugin in installed_plugins() if plugin.name == name]
+    if len(rivals) > 1:
+        raise click.UsageError(
+            f"plugin `{name}` is offered by {' and '.join(rivals)}: uninstall all but one of them"
+        )
     manifest, problems = read_manifest(installed[name], load_views())
     if problems:
         print_diagnostics(problems)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -15,6 +18,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.base.times import SECOND, parse_duration
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
+from kdsl.obs.logs import LogFormat, configure
 
 if TYPE_CHECKING:
     from kdsl.live.options import RunOptions
@@ -158,10 +162,23 @@ def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path,
     return (certificate, key) if certificate and key else None
 
 
+def begin(log_format: str, level: int) -> None:
+    """Begin to log, and end well at a signal from now on: loading the code and the rules takes seconds."""
+    configure(LogFormat(log_format), level)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.signal(number, _end)
+        click.get_current_context().call_on_close(partial(signal.signal, number, before))
+    _LOG.info("kdsl %s starts: it reads its rules", __version__)
+
+
+def _end(number: int, frame: object) -> None:
+    """End a process that has begun nothing. (An exception could be lost in what is imported.)"""
+    _LOG.info("stopping")
+    os._exit(0)
+
+
 def run_process(options: RunOptions, service: Service | None = None) -> str:
     """Run a process until a signal ends it, and return its report; exit with 2 for unusable input."""
-    # Reading and compiling rules takes seconds: without this line a terminal stays empty for as long.
-    _LOG.info("kdsl %s starts: it reads its rules", __version__)
     from kdsl.live.running import run
 
     try:

@@ -18,6 +18,7 @@ from kdsl.cli.process_options import (
     LOGGING,
     RULES,
     SecondsType,
+    begin,
     certificate_files,
     listening,
     run_process,
@@ -142,26 +143,25 @@ def command(
     It schedules pods whose schedulerName belongs to a profile, and ignores others. Exits with 0 after SIGTERM
     or SIGINT, with 2 if files, access or rules are unusable.
     """
-    from kdsl.live.access import AccessOptions
-    from kdsl.live.guarding import OPEN
-    from kdsl.live.leader import LeaseOptions
-    from kdsl.live.options import CanaryOptions, RunOptions, ServingOptions
-    from kdsl.live.running import host_name, new_instance
-    from kdsl.obs.logs import LogFormat, configure
-    from kdsl.reload import Sources
-
     files = certificate_files(tls_cert_file, tls_private_key_file)
     if bool(canary) != (percent is not None):
         raise click.UsageError("--canary and --percent belong together")
     if shadow and record is not None:
         raise click.UsageError("--record goes without --shadow, which decides nothing")
+    begin(log_format, getattr(logging, log_level.upper()))
+    from kdsl.live.access import AccessOptions
+    from kdsl.live.guarding import OPEN
+    from kdsl.live.leader import LeaseOptions
+    from kdsl.live.options import CanaryOptions, RunOptions, ServingOptions
+    from kdsl.live.running import host_name, new_instance
+    from kdsl.reload import Sources
+
     lease = None
     if leader_elect:
         try:
             lease = LeaseOptions(lease_namespace, lease_name, lease_duration, renew_deadline, retry_period)
         except ValueError as error:
             raise click.UsageError(f"leader election: {error}") from None
-    configure(LogFormat(log_format), getattr(logging, log_level.upper()))
     options = RunOptions(
         host=host_name(),
         instance=new_instance(),

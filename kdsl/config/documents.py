@@ -11,10 +11,10 @@ from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
 from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
-from kdsl.lang.yaml_tree import MAX_BYTES, YamlNode, read_yaml
+from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml
 
 
-def one_document(path: Path, what: str, kind: str) -> YamlNode:
+def one_document(path: Path, what: str, kind: str) -> YamlMapping:
     """Read the document of a file; `what` and `kind` are for `not_one`. Raises InvalidInputError."""
     try:
         source = Source(str(path), read_named(path, MAX_BYTES).decode("utf-8-sig"))
@@ -28,7 +28,18 @@ def one_document(path: Path, what: str, kind: str) -> YamlNode:
         raise InvalidInputError(read.diagnostics)
     if len(read.documents) != 1:
         raise InvalidInputError([not_one(source, read.documents, what, kind)])
-    return read.documents[0]
+    (root,) = read.documents
+    if not isinstance(root, YamlMapping):
+        help_ = (f"{what} is a YAML file that begins with {_head(kind)}",)
+        title = f"`{path}` is not {what}: it has no keys"
+        raise InvalidInputError([Diagnostic(ConfigCode.WRONG_TYPE, title, where=str(path), help=help_)])
+    return root
+
+
+def _head(kind: str) -> str:
+    """Return the first two keys of a document of a kind, such as `Experiment kdsl.dev/v1`."""
+    name, _, version = kind.partition(" ")
+    return f"`apiVersion: {version}` and `kind: {name}`"
 
 
 def not_one(source: Source, documents: Sequence[YamlNode], what: str, kind: str = "") -> Diagnostic:
@@ -39,6 +50,5 @@ def not_one(source: Source, documents: Sequence[YamlNode], what: str, kind: str 
     if documents:
         title = f"`{source.path}` holds {len(documents)} documents: {what} is one"
         return Diagnostic(ConfigCode.NOT_ONE, title, documents[1].span)
-    name, _, version = kind.partition(" ")
-    help_ = (f"begin with `apiVersion: {version}` and `kind: {name}`",) if kind else ()
+    help_ = (f"begin with {_head(kind)}",) if kind else ()
     return Diagnostic(ConfigCode.NOT_ONE, f"`{source.path}` is empty", where=source.path, help=help_)

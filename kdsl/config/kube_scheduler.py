@@ -28,6 +28,8 @@ from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence,
 
 KIND: Final = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+SKIP_OR_WRITE: Final = "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md"
+"""The help for a plugin without a counterpart in kdsl."""
 _NEAR: Final = 0.8
 """The smallest similarity of a suggested name: many unknown names are a little similar to a known one."""
 _ABOUT_WHAT_IS_MISSING: Final = (ConfigCode.MISSING_KEY, ConfigCode.CONFLICT)
@@ -85,7 +87,10 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
         return KubeSchedulerResult(None, found)
     reader = _Reader(fitting)
     configuration = reader.configuration()
-    more = [each for each in reader.found if _is_certain(each, found, fitting)]
+    if found:
+        (written,) = read_yaml(source).documents
+        reader.found = [each for each in reader.found if _is_certain(each, found, written)]
+    more = reader.found
     if skips_unknown:
         more = skipped(more)
     diagnostics = tuple(sorted((*found, *more), key=lambda each: each.span.start if each.span else 0))
@@ -95,25 +100,39 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
 def _is_certain(each: Diagnostic, unfit: Sequence[Diagnostic], root: YamlNode) -> bool:
     """Return whether a diagnostic does not come from the values that did not fit and were left out.
 
-    One that was left out cannot be distinguished from a missing one, in its own profile or extender.
+    One that was left out cannot be distinguished from a missing one, in its own part of the configuration.
     """
-    if not unfit or each.code not in _ABOUT_WHAT_IS_MISSING:
+    if each.code not in _ABOUT_WHAT_IS_MISSING:
         return True
     parts = {_part(one.span, root) for one in unfit}
     return each.severity is Severity.ERROR and _part(each.span, root) not in parts
 
 
 def _part(span: Span | None, root: YamlNode) -> Span | None:
-    """Return the place of the profile or extender that holds `span`; None outside of them."""
-    lists = [value for _, value in root.entries] if isinstance(root, YamlMapping) else []
-    items = [item.span for each in lists if isinstance(each, YamlSequence) for item in each.items]
-    return next((each for each in items if span and each.start <= span.start < each.end), None)
+    """Return the place of the profile or extender that holds `span`; None outside of them.
+
+    Its mappings and the items of its lists, such as the arguments of a plugin, are parts of their own, and
+    of a profile each value but its name.
+    """
+    parts: list[YamlNode] = []
+    for name, values in root.entries if isinstance(root, YamlMapping) else ():
+        for item in values.items if isinstance(values, YamlSequence) else ():
+            for key, value in item.entries if isinstance(item, YamlMapping) else ():
+                is_alone = name.text == "profiles" and key.text != "schedulerName"
+                inner = value.items if isinstance(value, YamlSequence) else (value,)
+                parts += (each for each in inner if is_alone or isinstance(each, YamlMapping))
+            parts.append(item)
+    return next((each.span for each in parts if span and span.begins_in(each.span)), None)
 
 
 def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics, with unknown plugins, which are left out, as warnings."""
     return [
-        replace(each, severity=Severity.WARNING) if each.code == ConfigCode.UNKNOWN_PLUGIN else each
+        replace(
+            each, severity=Severity.WARNING, help=tuple(line for line in each.help if line != SKIP_OR_WRITE)
+        )
+        if each.code == ConfigCode.UNKNOWN_PLUGIN
+        else each
         for each in found
     ]
 
@@ -129,7 +148,8 @@ def fitting_document(
         return None, (not_one(source, read.documents, f"a {noun}"),)
     root = without_nulls(read.documents[0])
     found = (*read.diagnostics, *misfits(root, schema))
-    return fitting_part(root, schema) if found else root, found
+    # Without a right `apiVersion` the rest can be read.
+    return (fitting_part(root, {**schema, "required": []}) if found else root), found
 
 
 def without_nulls(node: YamlNode) -> YamlNode:
@@ -206,7 +226,7 @@ class _Reader:
         sets = {key: self._plugin_set(index, key, plugins[key]) for key in keys if key in plugins}
         enabled = expand(sets, self.found)
         place = self._place("profiles", index)
-        self._check_needed(enabled, place)
+        self._check_needed(enabled, self._place("profiles", index, "plugins"))
         arguments = self._arguments(index, values.get("pluginConfig", ()), ignored)
         self.found += check_gaps(enabled, sets, arguments, _head(place))
         return KubeProfile(
@@ -338,7 +358,7 @@ def _unknown(name: str, span: Span) -> Diagnostic:
     title = f"unknown plugin `{name}`"
     why = "not a plugin of kube-scheduler 1.36"
     near = get_close_matches(name, PLUGINS, n=1, cutoff=_NEAR)
-    help_ = "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md"
+    help_ = SKIP_OR_WRITE
     if near:
         help_ = f"did you mean `{near[0]}`?"
     return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, why, help=(help_,))

@@ -134,8 +134,8 @@ def _describe(root: YamlNode, error: ValidationError, schema: Mapping[str, Any])
         case "additionalProperties":
             yield from _unknown_keys(root, path, error)
         case "required":
-            known: Iterable[str] = (
-                error.schema.get("properties", ()) if isinstance(error.schema, Mapping) else ()
+            known: Mapping[str, Any] = (
+                error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
             )
             yield from _missing_keys(root, path, rule, value, known)
         case "not":
@@ -250,7 +250,11 @@ def _unknown_keys(root: YamlNode, path: Path, error: ValidationError) -> Iterato
 
 
 def _missing_keys(
-    root: YamlNode, path: Path, required: Iterable[str], present: Mapping[str, object], known: Iterable[str]
+    root: YamlNode,
+    path: Path,
+    required: Iterable[str],
+    present: Mapping[str, object],
+    known: Mapping[str, Any],
 ) -> Iterator[Diagnostic]:
     node = _at(root, path)
     first = node.entries[0][0].span if isinstance(node, YamlMapping) and node.entries else node.span
@@ -259,7 +263,8 @@ def _missing_keys(
     for key in required:
         if key not in present and key not in meant:
             title = f"the key `{path_text((*path, key))}` is missing"
-            yield Diagnostic(ConfigCode.MISSING_KEY, title, first, help=(f"add `{key}: …` here",))
+            value = known.get(key, {}).get("const", "…")
+            yield Diagnostic(ConfigCode.MISSING_KEY, title, first, help=(f"add `{key}: {value}` here",))
 
 
 def _conflict(root: YamlNode, path: Path, keys: Sequence[str]) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
-from kdsl.config.kube_scheduler import fitting_document, skipped
+from kdsl.config.kube_scheduler import SKIP_OR_WRITE, fitting_document, skipped
 from kdsl.config.misfits import place_of
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlNode, to_plain
@@ -269,9 +269,7 @@ class _Reader:
         known += (each for each in values if each not in known)
 
     def _unknown(self, kind: str, name: str, known: Sequence[str], span: Span) -> str:
-        help_ = did_you_mean(name, known) or (
-            "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md",
-        )
+        help_ = did_you_mean(name, known) or (SKIP_OR_WRITE,)
         self.found.append(
             Diagnostic(
                 ConfigCode.UNKNOWN_PLUGIN,

@@ -31,6 +31,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.base.reasons import shortened
 from kdsl.base.resources import Resources
 from kdsl.base.semver import Semver
+from kdsl.base.span import Span
 from kdsl.base.times import DURATION_MAX, DURATION_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 from kdsl.check.model.types import Type
 
@@ -51,8 +52,11 @@ class EvalError(Exception):
     """An expression has no value. The message is lower case, names the cause, and is not longer than a
     reason.
 
-    `code` are the lines of Python that were running in a plugin's function which raised.
+    `code` are the lines of Python that were running in a plugin's function which raised. `span` is the place
+    of the `let` that failed; None if none did.
     """
+
+    span: Span | None = None
 
     def __init__(self, message: str, code: tuple[tuple[str, int, str], ...] = ()) -> None:
         super().__init__(message)

@@ -159,14 +159,19 @@ def explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
     try:
         return why(frame)
     except EvalError as error:
-        return (Atom(source, (source,), holds=False, error=error.message),)
+        return (_without_value(source, error),)
 
 
 def broken(source: str, span: Span, error: EvalError, rule: str = "") -> FailedRequire:
     """Return the failure for a condition without a value, with the rule's reason."""
-    atom = Atom(source, (source,), holds=False, error=error.message)
     reason = error_text(rule, error, span) if rule else error.message
-    return FailedRequire(reason, span.site, source, (atom,))
+    return FailedRequire(reason, span.site, source, (_without_value(source, error),))
+
+
+def _without_value(source: str, error: EvalError) -> Atom:
+    """Return the atom of a condition without a value: the expression of the `let` that failed, if one did."""
+    text = source if error.span is None else " ".join(error.span.text.split())
+    return Atom(text, (text,), holds=False, error=error.message)
 
 
 class ExplainedPredicates:

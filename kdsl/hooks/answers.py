@@ -30,7 +30,8 @@ def answering(point: str, hook: Hook) -> Hook:
     if allowed is None:
         read = _READ.get(point)
         return hook if read is None else lambda *values: read(hook(*values))
-    names = " or ".join(each.__name__ for each in allowed)
+    *others, last = ("None", *(each.__name__ for each in allowed))
+    names = f"{', '.join(others)} or {last}"
 
     def call(*values: Any) -> Any:
         answer = hook(*values)
@@ -38,7 +39,7 @@ def answering(point: str, hook: Hook) -> Hook:
             return None
         kind = type(answer)
         if kind not in allowed:
-            raise TypeError(f"`{point}` answers None, {names}, not {kind.__name__}")
+            raise TypeError(f"`{point}` must return {names}, not {kind.__name__}")
         return _CHECKS[kind](answer)
 
     return call

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import kdsl
 from kdsl.base.containment import ForeignError, contain
@@ -23,6 +23,9 @@ from kdsl.hooks.manifest import Brought, Manifest, read_manifest
 from kdsl.hooks.requirement import satisfies
 from kdsl.hooks.table import FILTER_HOOKS, SCORE_HOOKS
 from kdsl.lang.choices import RuleKind
+
+PLACED_HOOKS: Final = {RuleKind.PREDICATE: FILTER_HOOKS, RuleKind.SCORE: SCORE_HOOKS}
+"""The hooks that run where a profile places a plugin, by the kind of rule that it serves as."""
 
 
 def bring(
@@ -120,8 +123,10 @@ def _not_called(*_: object) -> Any:
 
 def check_version(name: str, requirement: str) -> Iterator[Diagnostic]:
     """Yield a diagnostic where an installed plugin does not meet the required version; "" requires none."""
-    for plugin in installed_plugins():
-        if plugin.name == name and requirement and not _fits(plugin.version, requirement):
+    offers = [plugin for plugin in installed_plugins() if plugin.name == name]
+    # Of several none is chosen.
+    for plugin in offers if len(offers) == 1 else ():
+        if requirement and not _fits(plugin.version, requirement):
             title = f"is {plugin.distribution} {plugin.version}, required is {requirement}"
             yield _problem(PluginCode.VERSION, plugin, title, ("install a version that fits",))
 
@@ -171,8 +176,7 @@ def _kinds(plugin: InstalledPlugin, active: Collection[str], meant: Collection[s
     hooks = declared_hooks(plugin)
     if hooks is None:
         return SERVABLE
-    places = ((RuleKind.PREDICATE, FILTER_HOOKS), (RuleKind.SCORE, SCORE_HOOKS))
-    return frozenset(kind for kind, wanted in places if not hooks.isdisjoint(wanted))
+    return frozenset(kind for kind, wanted in PLACED_HOOKS.items() if not hooks.isdisjoint(wanted))
 
 
 def _requirement(plugin: InstalledPlugin, manifest: Manifest) -> Iterator[Diagnostic]:

@@ -232,19 +232,35 @@ def import_plugin(
         return None, (not_installed(name, installed),)
     if len(offers) > 1:
         rivals = " and ".join(f"`{plugin.distribution}`" for plugin in offers)
-        return None, (_diagnostic(PluginCode.SEVERAL_OFFERS, name, f"is offered by {rivals}"),)
+        help_ = ("uninstall all but one of them",)
+        return None, (_diagnostic(PluginCode.SEVERAL_OFFERS, name, f"is offered by {rivals}", help_),)
     (chosen,) = offers
     if not chosen.is_well_formed:
         title = f"cannot be imported: its entry point `{chosen.target}` is no `module:attribute`"
         return None, (_diagnostic(PluginCode.NOT_IMPORTED, name, title),)
     try:
         factory: Callable[..., object] = contain(chosen.entry_point.load)
+        is_buildable = not isinstance(factory, type) or contain(_takes_two, factory)
     except ForeignError as error:
         return None, (_diagnostic(PluginCode.NOT_IMPORTED, name, f"cannot be imported: {error}"),)
+    if not is_buildable:
+        title, help_ = "cannot be built", ("its constructor must take `args` and `context`",)
+        return None, (_diagnostic(PluginCode.NOT_BUILT, name, title, help_),)
     if not chosen.attribute:
         # A module: the plugin has only the functions of its manifest, and nothing is built.
         factory = NoHooks
     return factory, check_args(chosen, args, placed)
+
+
+def _takes_two(factory: type) -> bool:
+    """Return whether a class can be called with two arguments, as far as can be known."""
+    try:
+        inspect.signature(factory).bind({}, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # a class without a signature
+    return True
 
 
 def not_installed(name: str, installed: Iterable[InstalledPlugin]) -> Diagnostic:

@@ -208,7 +208,7 @@ def _import_problems(
                 others = {*known, *shelved}
                 help_ = _packages_below(package.text, others) or (
                     *_packages_beside(package.text, shelved),
-                    "only named files and folders are read: name the folder of the package as well",
+                    "only named folders and files and rules of `kdsl plugins list` are read: name it too",
                 )
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,
@@ -230,6 +230,13 @@ def _import_problems(
         taken.setdefault(alias, statement)
 
 
+def _remedy(one: str, other: str) -> str:
+    """Return what cures two declarations of a name, in files of which `other` may be the YAML form."""
+    if other == f"{one}.yaml":
+        return f"`{other}` is the YAML form of `{one}`: remove one of the two files"
+    return "rename or remove one of them"
+
+
 def _duplicates(files: Sequence[File]) -> Iterator[Diagnostic]:
     """Report declarations of one kind and name in a package. A predicate and a score may share a name."""
     first: dict[tuple[str, str], Declaration] = {}
@@ -238,12 +245,13 @@ def _duplicates(files: Sequence[File]) -> Iterator[Diagnostic]:
             kind = type(declaration).__name__.lower()
             earlier = first.setdefault((kind, declaration.name.text), declaration)
             if earlier is not declaration:
+                span = declaration.name.span
                 yield Diagnostic(
                     LangCode.DUPLICATE_DECLARATION,
                     f"{kind} `{declaration.name.text}` is declared twice",
-                    declaration.name.span,
+                    span,
                     secondary=(Label(earlier.name.span, "first declared here"),),
-                    help=("rename or remove one of them",),
+                    help=(_remedy(*sorted((span.source.path, earlier.name.span.source.path), key=len)),),
                 )
 
 

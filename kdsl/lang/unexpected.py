@@ -25,6 +25,7 @@ FOREIGN_WORDS = {
     **dict.fromkeys(
         ("deny", "reject", "allow", "assert", "filter"), '`require C else "reason"` says what must hold'
     ),
+    "and": "`&&` joins conditions; rights have commas between them: `may tighten, add scores`",
     "return": "a predicate has `require`, a score has `value`",
     "weight": "the profile gives a score its weight: `add score S weight 3`, `reweight S 3`",
     **dict.fromkeys(
@@ -164,6 +165,8 @@ def _hints(problem: Problem) -> Iterator[str]:
         and problem.found.text == ":"
     ):
         yield f"`{problem.statement} NAME extends OTHER` takes over what another one has"
+    if [each.type for each in problem.tokens[-2:]] == ["_FILES", "STRING"] and problem.found.text == ",":
+        yield "a team has one pattern: `*` stands for a part of a name, `**` for folders as well"
     if problem.block == "team" and previous is not None and previous == "when":
         yield "the condition follows at once: `owns E`"
     is_whole = "IDENT" not in problem.accepts
@@ -181,6 +184,8 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield f"an argument stands in parentheses: `{previous}({_shown(problem.found.text)})`"
     if problem.statement == "fn" and problem.accepts & {"_COLON", "_ASSIGN"}:
         yield "a function names the types of its arguments and of its result: `fn name(x: int): int = E`"
+    if problem.word == "weight" and problem.statement == "score":
+        yield FOREIGN_WORDS["weight"]
     if problem.word == "extends" and problem.statement in _BLOCKS:
         yield "profiles and devices extend others; copy the lines of the other one into this block"
     if problem.found.text != "(":

@@ -70,6 +70,8 @@ class SchedulerProcess:
 
     def stop(self) -> None:
         """Begin to end: stop deciding, finish bindings under way, release the lease."""
+        if not self._stopping.is_set():
+            _LOG.info("stopping")
         self._stopping.set()
 
     async def run(self) -> None:
@@ -185,8 +187,9 @@ class SchedulerProcess:
     # ---- running -----------------------------------------------------------------------------------------
 
     async def _run(self, connection: Connection) -> None:
+        await asyncio.sleep(0)  # loading the rules takes long enough to be ended meanwhile
         if self._stopping.is_set():
-            return  # loading the rules takes long enough to be ended meanwhile
+            return
         made = self._sets.scheduler
         self._follow(self._sets)
         profiles = sorted({table.scheduler for table in made.tables})
@@ -249,7 +252,6 @@ class SchedulerProcess:
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
         """End in order: decisions, bindings, then the lease; watches run until the bindings have ended."""
-        _LOG.info("stopping")
         if self._service is not None:
             await self._service.stop(self.options.drain)
         if not await self.scheduler.stop(self.options.drain):

@@ -139,6 +139,7 @@ class _Endpoints:
     async def statusz(self, request: Request) -> Response:
         shown = self._shown
         up = int(shown.now() - shown.started)
+        paths = [each.path for each in request.app.routes if not each.path.endswith(":path}")]
         lines = (
             "",
             "kdsl statusz",
@@ -148,7 +149,7 @@ class _Endpoints:
             f"Up: {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Binary version: {__version__}",
             "",
-            "Paths: /configz /healthz /livez /metrics /readyz /statusz",
+            f"Paths: {' '.join(sorted(paths))}",
             "",
         )
         return PlainTextResponse("\n".join(lines))

@@ -58,7 +58,7 @@ def changes_markdown(changes: Sequence[PropertyChange]) -> str:
     """Return changes as Markdown: a heading with counts, and a list for each subject."""
     if not changes:
         return f"### Rules: {_NOTHING}"
-    subjects = plural(len({change.subject for change in changes}), "thing")
+    subjects = plural(len({change.subject for change in changes}), "declaration")
     lines = [f"### Rules: {summary(changes)} in {subjects}"]
     for subject, members in _groups(changes):
         whole = next((each for each in members if not each.what), None)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kdsl.cycle.decision import Decision
 from kdsl.hooks.faults import Fault, ToldApart
 from kdsl.report.tables import plural, table
+
+HINT: Final = "`--traceback` shows where the code of a plugin raised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +69,21 @@ def fault_lines(found: Sequence[GoneWrong], traceback: bool = False) -> list[str
         for each in found
     ]
     lines = table(["WENT WRONG", "ATTEMPTS", "NODES", "ERROR", "AT"], rows, right={1})
-    return [*lines, *(line for each in found if traceback for line in traceback_lines(each.fault))]
+    if not traceback:
+        raised = any(each.fault.code for each in found)
+        return [*lines, *([HINT] if raised else ())]
+    return [*lines, *(line for each in found for line in traceback_lines(each.fault))]
 
 
-def decision_lines(faults: Iterable[Fault], message: str, traceback: bool = False) -> list[str]:
+def decision_lines(faults: Collection[Fault], message: str, traceback: bool = False) -> list[str]:
     """Return a line for each fault of a decision that its `message` does not contain."""
     lines: list[str] = []
     for fault in faults:
         if fault.site or fault.message != message:
             lines.append(f"went wrong: {fault}")
         lines += traceback_lines(fault) if traceback else ()
-    return lines
+    raised = not traceback and any(fault.code for fault in faults)
+    return [*lines, *([HINT] if raised else ())]
 
 
 def traceback_lines(fault: Fault) -> list[str]:

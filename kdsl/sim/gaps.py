@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kdsl.sim.workload import Workload
 
 _MAKERS = frozenset({"Deployment", "DaemonSet", "Job", "CronJob"})
+_MAPPING = "Mapping (kdsl.dev/v1)"
 _EXPORT = "docs/simulate.md has the command that exports all kinds which rules read"
 
 
@@ -34,6 +35,8 @@ def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator
     """
     others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
     help_ = (f"the input also contains skipped kinds: {others}",) if others else ()
+    if any(kind == _MAPPING for kind, _ in unread):
+        help_ = (*help_, "`--format mapping` reads the tables of a mapping")
     if not (workload.nodes or workload.placed or workload.pending):
         # A failed export is often an empty file.
         yield Diagnostic(InputCode.INCOMPLETE, "the input has no node and no pod", help=help_ or (_EXPORT,))

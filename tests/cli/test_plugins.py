@@ -137,6 +137,9 @@ class Meta(type):
         raise SystemExit(0)
 
 class Plugin(metaclass=Meta):
+    def __init__(self, args, context):
+        pass
+
     def __dir__(self):
         raise SystemExit(0)
 
@@ -350,9 +353,44 @@ def test_rule_tests_know_them_too() -> None:
     active = config("- {name: racks, allowUndeclared: true}\n")
     # The plugin's `permit` answers nonsense: a case says so, or fails.
     wrong = kdsl("test", "--config", active, "p.test.yaml")
-    assert (wrong.exit_code, "`permit` answers None, Status or Wait" in wrong.stdout) == (1, True), wrong
+    assert (wrong.exit_code, "`permit` must return None, Status or Wait" in wrong.stdout) == (1, True), wrong
     case = Path("p.test.yaml").read_text()
     Path("p.test.yaml").write_text(case.replace("feasible: [n]", "feasible: [n], faults: [racks]"))
     result = kdsl("test", "--config", active, "p.test.yaml")
     assert result.exit_code == 0, result
     assert kdsl("test", "p.test.yaml").exit_code == 2
+
+
+def test_a_plugin_that_cannot_be_registered_is_the_only_error(site: Site) -> None:
+    site.install("lost", files={"plugin.py": "class Plugin:\n    def __init__(self, args, context): pass"})
+    Path("cluster.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n}\n")
+    found = kdsl("simulate", "--config", config("- {name: lost}\n"), "--cluster", "cluster.yaml")
+    assert found.exit_code == 2 and "plugin `lost` has no hooks" in found.stderr
+    assert "1 error\n" in found.stderr, found.stderr
+
+
+def test_a_plugin_that_no_profile_adds_is_told(site: Site) -> None:
+    body = "\n    @hookimpl\n    def filter_node(self, state, pod, node): return None"
+    body += "\n    @hookimpl\n    def score_node(self, state, pod, node): return 1"
+    head = "from kdsl.hooks import hookimpl\nclass Plugin:\n    def __init__(self, args, context): pass"
+    site.install("judge", files={"plugin.py": f"{head}{body}\n"})
+    path = config("- {name: judge}\n")
+    found = kdsl("check", "--config", path)
+    assert found.exit_code == 0
+    assert "no profile in use adds the predicate or score of plugin `judge`" in found.stdout
+    assert "`filter_node`, `score_node` will not run" in found.stdout
+    Path("rules").mkdir()
+    Path("rules/r.kdsl").write_text(
+        "kdsl 1\npackage r\nimport kubernetes.v1_36 as kubernetes\nprofile p extends kubernetes.default {\n"
+        '  scheduler "s"\n  add score plugins.Judge weight 1\n}\n'
+    )
+    found = kdsl("check", "--config", path, "rules")
+    assert (found.exit_code, "will not run" in found.stdout) == (0, False), found
+
+
+def test_none_of_two_plugins_of_one_name_is_described(site: Site) -> None:
+    site.install("racks", distribution="kdsl-rival")
+    described = kdsl("plugins", "describe", "racks")
+    assert (described.exit_code, described.stdout) == (2, "")
+    said = " ".join(described.stderr.split())
+    assert "plugin `racks` is offered by" in said and "uninstall all but one of them" in said

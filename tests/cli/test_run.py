@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kdsl.live import process
 from kdsl.live.codes import AccessCode
 from kdsl.sandbox.options import SandboxOptions
 from kdsl.sandbox.thread import SandboxThread
@@ -89,3 +94,30 @@ def test_an_address_that_is_taken(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert AccessCode.ADDRESS in result.stderr and f"127.0.0.1:{port}: address already" in result.stderr
     assert "or `--secure-port 0` for none" in result.stderr
+
+
+def test_a_signal_ends_it_while_its_code_is_loaded(tmp_path: Path) -> None:
+    arguments = ["run", "--kubeconfig", str(tmp_path / "none"), "--secure-port", "0"]
+    command = [sys.executable, "-m", "kdsl.cli.main", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline().endswith("starts: it reads its rules\n")
+        running.send_signal(signal.SIGTERM)
+        assert running.stderr.read().endswith(" stopping\n")
+    assert running.returncode == 0
+
+
+def test_a_signal_ends_it_while_its_rules_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = process.load
+
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return load(*arguments)
+
+    monkeypatch.setattr(process, "load", interrupted)
+    before = signal.getsignal(signal.SIGTERM)
+    with SandboxThread(SandboxOptions(kubeconfig=tmp_path / "kubeconfig")):
+        result = kdsl("run", "--kubeconfig", str(tmp_path / "kubeconfig"), "--secure-port", "0")
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert result.exit_code == 0
+    assert "stopping" in result.stderr and "the API server is" not in result.stderr

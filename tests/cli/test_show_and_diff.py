@@ -212,7 +212,7 @@ def test_additions_and_removals_of_whole_rules(tmp_path: Path) -> None:
 def test_two_profiles_and_markdown() -> None:
     result = kdsl("diff", "default", "binpacking", "-o", "markdown")
     assert result.exit_code == 1
-    assert result.stdout.startswith("### Rules: 2 added, 2 removed, 2 changed in 1 thing\n")
+    assert result.stdout.startswith("### Rules: 2 added, 2 removed, 2 changed in 1 declaration\n")
     assert "- added: score policies.binpacking.SpareGpus `weight 10` (`rules/" in result.stdout
     assert kdsl("diff", "default", "default").exit_code == 0
 

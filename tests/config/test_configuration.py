@@ -253,6 +253,7 @@ def test_two_missing_keys_are_two_mistakes() -> None:
         "the key `apiVersion` is missing",
         "the key `kind` is missing",
     ]
+    assert result.diagnostics[0].help == ("add `apiVersion: kdsl.dev/v1alpha1` here",)
 
 
 @pytest.mark.parametrize("seed", ["-1", "9" * 32, "9" * 5_000])

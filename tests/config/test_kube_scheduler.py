@@ -93,12 +93,12 @@ def test_what_is_fine(text: str) -> None:
         (
             "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]",
             "the profile has no plugin at `queueSort`: exactly one is needed",
-            "{plugins: {queueSort: {disabled: [{name: '*'}]}}}",
+            "{queueSort: {disabled: [{name: '*'}]}}",
         ),
         (
             "profiles: [{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}]",
             "the profile has no plugin at `bind`: at least one is needed",
-            "{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}",
+            "{bind: {disabled: [{name: DefaultBinder}]}}",
         ),
         (
             "profiles: [{pluginConfig: [{name: VolumeBinding}, {name: VolumeBinding}]}]",
@@ -275,7 +275,7 @@ def test_it_is_one_document() -> None:
 
 
 def test_what_is_missing_is_said_beside_a_value_that_does_not_fit() -> None:
-    """A value that was left out is not missing, in its own profile or extender; elsewhere the error is certain."""
+    """A value that was left out is not missing, in its own part; elsewhere the error is certain."""
     found = read(
         """\
         podInitialBackoffSeconds: 30
@@ -296,6 +296,36 @@ def test_what_is_missing_is_said_beside_a_value_that_does_not_fit() -> None:
         "`profiles[0].plugins.queueSort.enabled` must be a list",
         "`profiles[1]` has no schedulerName: only a profile that is alone needs none",
         "the profile has no plugin at `bind`: at least one is needed",
+    ]
+
+
+def test_what_is_missing_is_said_beside_a_value_of_the_same_profile_that_does_not_fit() -> None:
+    found = read(
+        """\
+        profiles:
+        - percentageOfNodesToScore: 300
+          plugins: {bind: {disabled: [{name: DefaultBinder}]}}
+          pluginConfig:
+          - {name: InterPodAffinity, args: {hardPodAffinityWeight: many}}
+          - {name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityRatio}}}
+        - {schedulerName: 3}
+        """
+    )
+    assert titles(found) == [
+        "`profiles[0]` has no schedulerName: only a profile that is alone needs none",
+        "`profiles[0].percentageOfNodesToScore` must be at most 100",
+        "the profile has no plugin at `bind`: at least one is needed",
+        "`profiles[0].pluginConfig[0].args.hardPodAffinityWeight` must be a whole number",
+        "`RequestedToCapacityRatio` needs a shape of at least one point",
+        "`profiles[1].schedulerName` must be text",
+    ]
+
+
+def test_another_version_hides_no_other_mistake() -> None:
+    text = f"{HEADER.replace('/v1', '/v1beta3')}profiles: [{{plugins: {{score: {{enabled: [{{name: Our}}]}}}}}}]\n"
+    assert titles(read_kube_scheduler(Source("scheduler.yaml", text))) == [
+        "`apiVersion` must be `kubescheduler.config.k8s.io/v1`",
+        "unknown plugin `Our`",
     ]
 
 

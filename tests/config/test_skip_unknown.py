@@ -49,6 +49,7 @@ def test_unknown_plugins_become_comments(text: str, titles: list[str], kept: str
     found = [each for each in result.diagnostics if each.code == ConfigCode.UNKNOWN_PLUGIN]
     assert [each.title for each in found] == titles
     assert {each.severity for each in found} == {Severity.WARNING}
+    assert not any("--skip-unknown" in line for each in found for line in each.help)
     assert result.converted is not None
     comments = [line for line in result.converted.text.splitlines() if line.startswith("// ")]
     assert comments == [f"// Left out: {each.title} ({each.span})." for each in found]

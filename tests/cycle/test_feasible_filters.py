@@ -69,7 +69,7 @@ def test_more_than_one_node_is_looked_for_where_somebody_may_reject_it() -> None
         (Status(Code.ERROR, ("out of order",)), "out of order"),
         (StatusColumn.of([Status(Code.ERROR, ("oops",)), None]), "oops"),
         (StatusColumn.of([BUSY]), "ValueError: 1 answers for 2 nodes"),
-        (["n1"], "TypeError: `filter_feasible` answers None, StatusColumn or Status, not list"),
+        (["n1"], "TypeError: `filter_feasible` must return None, StatusColumn or Status, not list"),
         (BUSY, "busy"),
     ],
 )

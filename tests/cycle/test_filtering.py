@@ -249,7 +249,7 @@ def test_a_large_table_is_read_only_where_it_is_used() -> None:
             lambda nodes: StatusColumn(-np.ones(len(nodes), np.int32), [SUCCESS]),
             "ValueError: `ids` of a column name an entry that its table does not have",
         ),
-        (lambda nodes: "all good", "TypeError: `filter` answers None, StatusColumn, not str"),
+        (lambda nodes: "all good", "TypeError: `filter` must return None or StatusColumn, not str"),
     ],
 )
 def test_an_answer_of_the_wrong_shape_is_an_error_of_the_plugin(

@@ -46,6 +46,17 @@ def test_the_atoms_that_decide(tmp_path: Path, condition: str, atoms: list[str])
     assert [re.sub(r" \([a-z]+ = .*\)$", "", text) for text in found] == atoms
 
 
+def test_a_let_without_a_value_is_the_atom(tmp_path: Path) -> None:
+    rule = """predicate P {
+  let share = 100 /
+    pod.priority
+  require share > 0 else "no"
+}
+"""
+    found = case(tmp_path, rule, [node("n")], pod("p")).findings()
+    assert decided(found)["n"]["P"] == ["100 / pod.priority: division by zero"]
+
+
 def test_names_and_loops_are_looked_into(tmp_path: Path) -> None:
     rule = """predicate P {
   report all

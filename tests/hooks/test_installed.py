@@ -19,6 +19,7 @@ from kdsl.base.installed import installed_plugins, installed_rules, package_fold
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.arguments import args_schema, check_args
 from kdsl.hooks.context import PluginContext
+from kdsl.hooks.extensions import check_version
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.status import Status
 
@@ -118,6 +119,7 @@ def test_two_distributions_may_not_offer_one_name(site: Site) -> None:
     site.install("here", distribution="kdsl-rival")
     (found,) = load("here")
     assert (found.code, found.title) == ("K1011", "plugin `here` is offered by `kdsl-here` and `kdsl-rival`")
+    assert found.help == ("uninstall all but one of them",) and not list(check_version("here", ">=9"))
 
 
 @pytest.mark.parametrize(
@@ -197,6 +199,12 @@ def test_two_distributions_may_not_offer_one_name(site: Site) -> None:
             {},
             "K1005",
             "plugin `here` cannot be built: GeneratorExit",
+        ),
+        (
+            {"plugin.py": "class Plugin:\n  def __init__(self, args): pass"},
+            {},
+            "K1005",
+            "plugin `here` cannot be built",
         ),
         (
             {"plugin.py": "class Plugin:\n  def __new__(cls, args, context): raise SystemExit(0)"},

@@ -85,7 +85,7 @@ def test_a_folder_of_packages_is_none_itself() -> None:
     found = load_sources(files, lambda: [library]).diagnostics
     assert [problem.help for problem in found] == [
         ("write one of its packages: `kubernetes.v1_36`",),
-        ("only named files and folders are read: name the folder of the package as well",),
+        ("only named folders and files and rules of `kdsl plugins list` are read: name it too",),
     ]
 
 
@@ -96,7 +96,7 @@ def test_the_packages_beside_an_unknown_one_are_listed() -> None:
     (problem,) = load_sources(files, lambda: [library]).diagnostics
     assert problem.help == (
         "packages of `policies`: `policies.fgd`, `policies.room`",
-        "only named files and folders are read: name the folder of the package as well",
+        "only named folders and files and rules of `kdsl plugins list` are read: name it too",
     )
 
 
@@ -281,3 +281,12 @@ def test_a_file_that_would_take_long_is_refused_unread(tmp_path: Path) -> None:
     path.write_text(start + "\n" * (MAX_BYTES - len(start) + 1))
     (problem,) = load_rules([path]).diagnostics
     assert (problem.code, problem.where) == (LangCode.FILE_TOO_LARGE, str(path))
+
+
+def test_a_file_and_its_yaml_form_are_told_apart_from_two_rules_of_one_name(tmp_path: Path) -> None:
+    write(tmp_path, a="package a\nscore S { value 1 }")
+    twin = "apiVersion: kdsl.dev/v1\nkind: Package\nmetadata: {name: a}\n---\napiVersion: kdsl.dev/v1\nkind: Score\n"
+    (tmp_path / "a.kdsl.yaml").write_text(f"{twin}metadata: {{name: S}}\nspec: {{body: [{{value: '1'}}]}}\n")
+    (found,) = load_rules([tmp_path]).diagnostics
+    place = tmp_path / "a.kdsl"
+    assert found.help == (f"`{place}.yaml` is the YAML form of `{place}`: remove one of the two files",)

@@ -198,6 +198,7 @@ def test_documents() -> None:
     }
     state = site.ask("/statusz", "prometheus")[1]
     assert "Started: Thu Jan  1 00:00:10 UTC 1970\nUp: 0 hr 01 min 30 sec" in state
+    assert "\nPaths: /configz /decisions /explain/{namespace}/{name} /healthz /livez /metrics " in state
     assert json.loads(site.ask("/shadow", "prometheus")[1]) == {"pods": 3}
     resources = site.ask("/metrics/resources", "prometheus")[1]
     assert "# TYPE kube_pod_resource_request gauge" in resources

@@ -160,3 +160,10 @@ def test_an_empty_input_is_an_error(tmp_path: Path) -> None:
     path.write_text("# nothing\n")
     (found,) = read_kubernetes([str(path)], [])[1]
     assert (found.severity, found.title) == (Severity.ERROR, "the input has no node and no pod")
+
+
+def test_a_mapping_is_told_its_format(tmp_path: Path) -> None:
+    path = tmp_path / "mapping.yaml"
+    path.write_text("apiVersion: kdsl.dev/v1\nkind: Mapping\nnodes: []\npods: []\n")
+    (found,) = read_kubernetes([str(path)], [])[1]
+    assert found.help[-1] == "`--format mapping` reads the tables of a mapping"

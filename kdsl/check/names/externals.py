@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 PLUGINS = "plugins"
 """The package of all plugins: a profile calls the rule of plugin `pair-score` `plugins.PairScore`."""
 
-SERVABLE = frozenset({RuleKind.PREDICATE, RuleKind.SCORE})
+HOOKS = {
+    RuleKind.PREDICATE: "`filter`, `filter_node` or `pre_filter`",
+    RuleKind.SCORE: "`score` or `score_node`",
+}
+SERVABLE = frozenset(HOOKS)
 """The kinds of rules that a plugin can serve as."""
 
 
@@ -144,7 +148,7 @@ def unknown_external(rules: ExternalRules, kind: RuleKind, name: Name) -> Diagno
         title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"
         help_ = (_activate(rule),)
     else:
-        title, why = f"plugin `{rule.plugin}` is no {kind}", f"it has no hooks of a {kind}"
+        title, why = f"plugin `{rule.plugin}` is no {kind}", f"it has no hook {HOOKS[kind]}"
         help_ = tuple(f"it can serve as a {each}" for each in RuleKind if each in rule.kinds)
     return Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, why, help=help_)
 

@@ -92,10 +92,13 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
     """
     pattern = claim.files.pattern
     title = f"the pattern {pattern.raw} matches no rule file"
-    is_odd = not _ODD_STEPS.isdisjoint(str(pattern.value).split("/"))
-    if is_odd or not str(pattern.value).endswith(".kdsl"):
+    value = str(pattern.value)
+    is_odd = not _ODD_STEPS.isdisjoint(value.split("/"))
+    if is_odd or not value.endswith(".kdsl"):
         help_: tuple[str, ...] = ('rule files end in `.kdsl`, as in `"teams/ml/**.kdsl"`',)
-        if is_odd:
+        if value.endswith("/"):
+            help_ = (f'a pattern names files: write `"{value}*.kdsl"`',)
+        elif is_odd:
             # Locations are compared by their names, which have no such steps.
             help_ = ("patterns count from the folder of this file or the one above it",)
         yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, "no rule file", help=help_)

@@ -174,6 +174,15 @@ class ClusterCache:
         pod = self._catalog.complete(pod)
         if before == pod:
             return
+        nominated = pod.nominated_node_name
+        if (
+            before is not None
+            and before.nominated_node_name != nominated
+            and before.with_fields(nominated_node_name=nominated) == pod
+        ):
+            # No observer hears of it, so the pod keeps its place: records have no other order.
+            self._replace_in_place(pod)
+            return
         self._change(key, before, pod if pod.node_name and not pod.is_finished else None)
 
     update_pod = add_pod

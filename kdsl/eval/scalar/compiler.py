@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from threading import RLock
 from typing import Protocol
 
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedFn, ExternalFn, Fns
 from kdsl.check.model.typed import (
     UNDECLARED,
@@ -96,6 +97,8 @@ class Compiler:
         cards_of: CardsOf | None = None,
     ) -> None:
         self.lazy: dict[int, Closure] = {}
+        # The places of `let`s.
+        self.places: dict[int, Span] = {}
         self.by_item: dict[int, Closure] = {}
         self.follows: dict[int, frozenset[int]] = {}
         self.answer_slot: Callable[[Comprehension], int | None] | None = None
@@ -212,7 +215,7 @@ class Compiler:
         compute = self.lazy.get(slot)
         if compute is None:
             return f"f[{slot}]"
-        read = self.call(lazy_reader(slot, compute))
+        read = self.call(lazy_reader(slot, compute, self.places.get(slot)))
         # Most reads find a value, which takes no call.
         return f"(f[{slot}] if type(f[{slot}]) not in {self.name(PENDING)} else {read})"
 

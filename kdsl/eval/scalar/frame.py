@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.span import Span
 from kdsl.eval.values import EvalError, Value
 
 Frame = list[Value]
@@ -34,15 +35,18 @@ UNSET: Final = _Unset()
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The content of a failed lazy variable: the error, and the lines of a plugin that raised."""
+    """The content of a failed lazy variable: the error, its lines of a plugin that raised, and its place."""
 
     kind: type[EvalError]
     message: str
     code: tuple[tuple[str, int, str], ...]
+    span: Span | None
 
     @property
     def error(self) -> EvalError:
-        return self.kind(self.message, self.code)
+        error = self.kind(self.message, self.code)
+        error.span = self.span
+        return error
 
 
 def is_failure(value: Value) -> bool:
@@ -64,11 +68,14 @@ def value_or_failure(compute: Closure, frame: Frame) -> Value:
 
 def failure(error: EvalError) -> Failed:
     """Return the content of a lazy variable that failed."""
-    return Failed(error.__class__, error.message, error.code)
+    return Failed(error.__class__, error.message, error.code, error.span)
 
 
-def lazy_reader(slot: int, compute: Closure) -> Closure:
-    """Read a slot, filling it first if it is `UNSET`; a failure is repeated at every read."""
+def lazy_reader(slot: int, compute: Closure, span: Span | None = None) -> Closure:
+    """Read a slot, filling it first if it is `UNSET`; a failure is repeated at every read.
+
+    `span` is the place of a failure in `compute`, unless that has one of its own.
+    """
 
     def read(frame: Frame) -> Value:
         value = frame[slot]
@@ -76,6 +83,7 @@ def lazy_reader(slot: int, compute: Closure) -> Closure:
             try:
                 value = frame[slot] = compute(frame)
             except EvalError as error:
+                error.span = error.span or span
                 frame[slot] = failure(error)
                 raise
         elif value.__class__ is Failed:

@@ -66,7 +66,6 @@ def load_mapping(path: Path) -> Mapping:
     if found:
         raise InvalidInputError(found)
     reader = _Reader(path.parent, found)
-    assert isinstance(root, YamlMapping)
     nodes, pods = (tuple(reader.objects(table) for table in _items(root, key)) for key in ("nodes", "pods"))
     if has_errors(found):
         raise InvalidInputError(sorted(found, key=lambda each: each.span.start if each.span else 0))

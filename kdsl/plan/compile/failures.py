@@ -114,13 +114,13 @@ def compile_on_error(rule: str, on_error: CheckedOnError | None, scope: RuleScop
 
 
 def error_text(rule: str, error: EvalError, span: Span) -> str:
-    """Return the reason of an error: the rule, the cause and the place."""
-    return shortened(f"rule {rule} failed: {error.message} ({span})")
+    """Return the reason of an error: the rule, the cause and the place, which may be that of a `let`."""
+    return shortened(f"rule {rule} failed: {error.message} ({error.span or span})")
 
 
 def fault_of(rule: str, error: EvalError, span: Span) -> Fault:
     """Return the fault that an error in an expression of a rule is."""
-    return Fault(rule, error.message, str(span), code=error.code)
+    return Fault(rule, error.message, str(error.span or span), code=error.code)
 
 
 class FaultLog:
@@ -133,6 +133,7 @@ class FaultLog:
 
     def add(self, error: EvalError, span: Span, node: str = "", nodes: int = 1) -> None:
         """Add a failure of an expression on a node, or on `nodes` nodes of which `node` is the first."""
+        span = error.span or span
         if span not in self._found:
             self._found[span] = fault_of(self._rule, error, span), []
         names = self._found[span][1]

@@ -340,6 +340,7 @@ class RuleScope:
             self.known[slot] = value.value
         else:
             self._compiler.lazy[slot] = self._lasting(value) if is_lasting else self._compiler.compile(value)
+            self._compiler.places[slot] = let.value.span
         if is_lasting:
             self.lasting.add(slot)
             self._mark(slot, value)

@@ -26,7 +26,7 @@ def located(error: EvalError, span: Span, field: str = "") -> DeviceError:
     """Return the error with the place of the expression; the first place, the innermost, stays."""
     if isinstance(error, DeviceError) and error.site:
         return error
-    return DeviceError(str(error), error.code, str(span), field)
+    return DeviceError(str(error), error.code, str(error.span or span), field)
 
 
 def fault_of(error: EvalError, kind: str = "") -> Fault:

@@ -272,13 +272,17 @@ def test_a_team_cannot_name_a_package_like_one_of_a_library(imports: str) -> Non
     assert check("p/a.kdsl") == []
 
 
-@pytest.mark.parametrize("pattern", ["../ml/*.kdsl", "/ml/*.kdsl", "./ml/*.kdsl", "ml//*.kdsl", "ml/*.yaml"])
+@pytest.mark.parametrize(
+    "pattern", ["../ml/*.kdsl", "/ml/*.kdsl", "./ml/*.kdsl", "ml//*.kdsl", "ml/*.yaml", "ml/"]
+)
 def test_patterns_that_match_nothing(pattern: str) -> None:
     (problem,) = _titles(p=f'package p\nteam a {{ owns true files "{pattern}" }}')
     assert (problem.code, problem.title) == (
         CheckCode.TEAM_GRANT,
         f'the pattern "{pattern}" matches no rule file',
     )
+    if pattern == "ml/":
+        assert problem.help == ('a pattern names files: write `"ml/*.kdsl"`',)
 
 
 @pytest.mark.parametrize(

@@ -379,3 +379,17 @@ def test_a_copy_visits_nodes_in_the_order_of_the_cache() -> None:
     assert order(other) == order(cache)
     cache.add_node(in_zone("c2", "c"))
     assert order(cache.copy()) == order(cache)
+
+
+def test_who_repeats_the_events_has_the_pods_of_a_node_in_the_same_order() -> None:
+    """As a replay of a record does: a pod that loses its nomination when it is bound changes without an event."""
+    cache, other = ClusterCache(), ClusterCache()
+    for each in (cache, other):
+        each.add_node(facts("n1"))
+    cache.observe(lambda event: other.add_pod(event.after) if isinstance(event.after, PodInfo) else None)
+    cache.assume(PodInfo("p", nominated_node_name="n1"), "n1")
+    cache.add_pod(PodInfo("q", node_name="n1"))
+    cache.add_pod(PodInfo("p", node_name="n1"))
+    (info,), (repeated,) = cache.nodes(), other.nodes()
+    assert [pod.name for pod in info.pods] == [pod.name for pod in repeated.pods] == ["p", "q"]
+    assert info.pods[0] == PodInfo("p", node_name="n1") and not cache.is_assumed("default/p")

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from kdsl.base.errors import InvalidInputError
 from kdsl.lab.inputs.mapping_file import load_mapping
 from kdsl.lab.inputs.reading import Reading
 from kdsl.sim.openb import GPU_MILLI, MODEL_LABEL
@@ -455,3 +456,14 @@ def test_the_message_shows_the_place_in_the_mapping(tmp_path: Path) -> None:
            |             ^ not a field of `Row`
     """
     assert dedent(expected).strip() in ended.stderr
+
+
+def test_a_table_in_place_of_a_mapping(tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").write_text("id,cores\na,1\n")
+    with pytest.raises(InvalidInputError) as raised:
+        load_mapping(tmp_path / "pods.csv")
+    (found,) = raised.value.diagnostics
+    assert found.title.endswith("pods.csv` is not a mapping: it has no keys")
+    assert found.help == (
+        "a mapping is a YAML file that begins with `apiVersion: kdsl.dev/v1` and `kind: Mapping`",
+    )

@@ -181,6 +181,22 @@ def test_an_error_at_pre_filter_rejects_the_pod() -> None:
     assert "division by zero" in answer.message
 
 
+def test_the_place_of_an_error_is_the_let_that_failed() -> None:
+    plugin = predicate(
+        """
+        let share = 10 / node.podCount
+        let twice = share * 2
+        require twice > 1 else "busy"
+        """
+    )
+    found = statuses(plugin, POD, NODES)["small"]
+    assert found.reasons == ("rule P failed: division by zero (t.kdsl:4:13)",)
+    assert found.sites == ("t.kdsl:6",)
+    assert [fault.site for fault in found.faults] == ["t.kdsl:4:13"]
+    answer = decide(predicate('let late = 10 / pod.priority\n require late > 1 else "low"'))
+    assert isinstance(answer, Status) and answer.reasons == ("rule P failed: division by zero (t.kdsl:4:12)",)
+
+
 def test_errors_do_not_end_report_all() -> None:
     plugin = predicate(
         """
