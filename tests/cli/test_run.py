@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from kdsl.live import process
 from kdsl.live.codes import AccessCode
+from kdsl.live.rule_sets import load
 from kdsl.sandbox.options import SandboxOptions
 from kdsl.sandbox.thread import SandboxThread
 
@@ -108,8 +109,6 @@ def test_a_signal_ends_it_while_its_code_is_loaded(tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_it_while_its_rules_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load = process.load
-
     def interrupted(*arguments: Any) -> Any:
         signal.raise_signal(signal.SIGTERM)
         return load(*arguments)
