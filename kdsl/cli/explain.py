@@ -175,7 +175,7 @@ def _print(wanted: _Wanted, explanation: Explanation, source: str) -> None:
 def _ask(wanted: _Wanted, cluster: LiveCluster) -> None:
     """Request the explanation from the running scheduler, and print it."""
     from kdsl.base.errors import KdslError
-    from kdsl.live.questions import Question, ReportForm
+    from kdsl.live.serving.questions import Question, ReportForm
 
     output = wanted.output
     forms = {"text": ReportForm.TEXT, "wide": ReportForm.WIDE, "name": ReportForm.NAME}

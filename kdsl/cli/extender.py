@@ -120,10 +120,10 @@ def command(
     begin(log_format, getattr(logging, log_level.upper()))
     from kdsl.extender.gate import MEBIBYTE, Limits
     from kdsl.extender.service import ExtenderOptions, ExtenderService
-    from kdsl.live.access import AccessOptions
-    from kdsl.live.guarding import OPEN
+    from kdsl.live.access.cluster_access import AccessOptions
     from kdsl.live.options import RunOptions, ServingOptions
     from kdsl.live.running import host_name, new_instance
+    from kdsl.live.serving.guarding import OPEN
     from kdsl.reload import Sources
 
     options = RunOptions(

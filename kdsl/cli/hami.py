@@ -171,10 +171,10 @@ def command(
     from kdsl.extender.hami.options import HamiOptions
     from kdsl.extender.hami.roles import Replica
     from kdsl.extender.service import ExtenderOptions, ExtenderService
-    from kdsl.live.access import AccessOptions
-    from kdsl.live.guarding import OPEN
+    from kdsl.live.access.cluster_access import AccessOptions
     from kdsl.live.options import RunOptions, ServingOptions
     from kdsl.live.running import host_name, new_instance
+    from kdsl.live.serving.guarding import OPEN
 
     namespace = own_namespace()
     if leader_elect and not (lease_namespace or namespace):

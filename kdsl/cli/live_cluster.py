@@ -17,10 +17,10 @@ from kdsl.cli.rule_sets import idle_tables
 if TYPE_CHECKING:
     from kdsl.app import Settings
     from kdsl.check.model.rule_set import RuleSet
-    from kdsl.live.access import Access
-    from kdsl.live.connection import Connection
-    from kdsl.live.listing import ListedObjects
-    from kdsl.live.questions import Explained, Question
+    from kdsl.live.access.cluster_access import Access
+    from kdsl.live.access.connection import Connection
+    from kdsl.live.serving.questions import Explained, Question
+    from kdsl.live.watching.listing import ListedObjects
     from kdsl.sim.workload import Workload
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -96,7 +96,7 @@ class LiveCluster:
 
     def ask(self, pod: str, question: Question) -> Explained:
         """Return the scheduler's answer; raise InvalidInputError."""
-        from kdsl.live.scheduler_client import SchedulerAddress, ask_scheduler
+        from kdsl.live.serving.scheduler_client import SchedulerAddress, ask_scheduler
 
         address = SchedulerAddress(
             self.server or "", self.server_ca, self.tls_server_name, self.insecure, self.token_file
@@ -115,8 +115,8 @@ class LiveCluster:
 
     def read(self, rules: RuleSet, settings: Settings) -> tuple[Workload, Access]:
         """List the resources that the rules read; print warnings; raise InvalidInputError."""
-        from kdsl.live.listing import list_cluster
-        from kdsl.live.needs import needs
+        from kdsl.live.watching.listing import list_cluster
+        from kdsl.live.watching.needs import needs
 
         wanted = needs(rules, idle_tables(rules, settings), keeps_raw=settings.shows_manifests)
 
@@ -131,8 +131,8 @@ class LiveCluster:
         return _workload(listed), access
 
     def _connected(self, work: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:
-        from kdsl.live.access import AccessOptions
-        from kdsl.live.connection import Connection
+        from kdsl.live.access.cluster_access import AccessOptions
+        from kdsl.live.access.connection import Connection
 
         async def run() -> T:
             connection = await Connection.open(AccessOptions(self.kubeconfig, self.context))

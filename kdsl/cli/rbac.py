@@ -90,8 +90,8 @@ def command(
     if no_leader_elect and is_named:
         raise click.UsageError("--no-leader-elect excludes --lease: there is no lease then")
     from kdsl.configured import configured
-    from kdsl.live.needs import needs
     from kdsl.live.rbac import BoundTo, RunsAs, manifests, rights
+    from kdsl.live.watching.needs import needs
 
     _, checked = read_rule_set(rules, config)
     tables = idle_tables(checked, configured(read_config(config)))

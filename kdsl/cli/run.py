@@ -149,11 +149,11 @@ def command(
     if shadow and record is not None:
         raise click.UsageError("--record goes without --shadow, which decides nothing")
     begin(log_format, getattr(logging, log_level.upper()))
-    from kdsl.live.access import AccessOptions
-    from kdsl.live.guarding import OPEN
-    from kdsl.live.leader import LeaseOptions
+    from kdsl.live.access.cluster_access import AccessOptions
+    from kdsl.live.election.leader import LeaseOptions
     from kdsl.live.options import CanaryOptions, RunOptions, ServingOptions
     from kdsl.live.running import host_name, new_instance
+    from kdsl.live.serving.guarding import OPEN
     from kdsl.reload import Sources
 
     lease = None

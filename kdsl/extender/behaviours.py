@@ -11,8 +11,8 @@ from kdsl.extender.hami.behaviour import HamiBehaviour
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.ports import Behaviour
 from kdsl.extender.rules import RulesBehaviour
-from kdsl.live.needs import Needs
 from kdsl.live.services import Host
+from kdsl.live.watching.needs import Needs
 
 NO_NEEDS: Final = Needs(())
 

@@ -15,8 +15,8 @@ from kdsl.extender.asking import no_profile
 from kdsl.extender.ports import NotReadyError
 from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.changes import LivePod, ObjectChange, Verb
 from kdsl.live.services import Host
+from kdsl.live.watching.changes import LivePod, ObjectChange, Verb
 
 ATTEMPTS: Final = 20
 ATTEMPT_EVERY: Final = 0.1

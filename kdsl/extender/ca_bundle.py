@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError, Sender
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError, Sender
 from kdsl.live.services import Served
 
 EVERY: Final = 60.0

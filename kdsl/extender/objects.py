@@ -14,7 +14,7 @@ from kdsl.cluster.read.decode import decode
 from kdsl.cluster.read.defaults import default_pod
 from kdsl.cluster.read.problems import Problems
 from kdsl.extender.protocol import UnreadableError, json_values
-from kdsl.live.decode import UNREADABLE
+from kdsl.live.watching.decode import UNREADABLE
 
 T = TypeVar("T")
 _pod: Final = msgspec.json.Decoder(Pod)

@@ -13,8 +13,8 @@ from kdsl.extender.ca_bundle import CaBundle
 from kdsl.extender.gate import Gate, Limits
 from kdsl.extender.ports import Behaviour
 from kdsl.extender.server import ExtenderServer
-from kdsl.live.listening import Bounds
 from kdsl.live.services import Host, Served
+from kdsl.live.serving.listening import Bounds
 from kdsl.obs.client_metrics import ExtenderMetrics
 
 PORT: Final = 8443

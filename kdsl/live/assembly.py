@@ -23,22 +23,24 @@ from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
-from kdsl.live.annotations import Annotations
-from kdsl.live.api import Api
-from kdsl.live.binder import IN_FLIGHT, BinderGates, LiveBinder
-from kdsl.live.binding_requests import BindingRequests
-from kdsl.live.bridge import Bridge
 from kdsl.live.cache_feed import CacheFeed, FeedListeners
-from kdsl.live.claim_waits import Waits
-from kdsl.live.events import Event, EventsApi
-from kdsl.live.evictions import Evictions, PlannedPreemption
-from kdsl.live.handshakes import HandshakeKeeper
-from kdsl.live.http import Sender
-from kdsl.live.inbox import Inbox
-from kdsl.live.known import KnownObjects
+from kdsl.live.http.messages import Sender
 from kdsl.live.loop import Gates, LoopParts, SchedulingLoop
-from kdsl.live.outlets import Outlets, Silence
-from kdsl.live.ports import (
+from kdsl.live.run_record import RunRecord
+from kdsl.live.runner import DRAIN, LoopThread
+from kdsl.live.watching.inbox import Inbox
+from kdsl.live.writing.annotations import Annotations
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.binder import IN_FLIGHT, BinderGates, LiveBinder
+from kdsl.live.writing.binding_requests import BindingRequests
+from kdsl.live.writing.bridge import Bridge
+from kdsl.live.writing.claim_waits import Waits
+from kdsl.live.writing.events import Event, EventsApi
+from kdsl.live.writing.evictions import Evictions, PlannedPreemption
+from kdsl.live.writing.handshakes import HandshakeKeeper
+from kdsl.live.writing.known import KnownObjects
+from kdsl.live.writing.outlets import Outlets, Silence
+from kdsl.live.writing.ports import (
     LivePermits,
     PortBinder,
     PortClaims,
@@ -48,13 +50,11 @@ from kdsl.live.ports import (
     PortVolumes,
     Victims,
 )
-from kdsl.live.recorder import EventRecorder
-from kdsl.live.reporter import Reporter
-from kdsl.live.run_record import RunRecord
-from kdsl.live.runner import DRAIN, LoopThread
-from kdsl.live.status_writer import StatusWriter
-from kdsl.live.volumes import Volumes
-from kdsl.live.write_counts import UNOBSERVED, WriteObserver
+from kdsl.live.writing.recorder import EventRecorder
+from kdsl.live.writing.reporter import Reporter
+from kdsl.live.writing.status_writer import StatusWriter
+from kdsl.live.writing.volumes import Volumes
+from kdsl.live.writing.write_counts import UNOBSERVED, WriteObserver
 from kdsl.plan.compile.device_conditions import CelConditions
 
 Make = Callable[[PluginContext], Scheduler]

@@ -19,8 +19,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
-from kdsl.live.changes import LiveNode, LivePod, ObjectChange, Verb
-from kdsl.live.known import KnownObjects
+from kdsl.live.watching.changes import LiveNode, LivePod, ObjectChange, Verb
+from kdsl.live.writing.known import KnownObjects
 
 _ASSUMED_KINDS: Final = (PersistentVolume, PersistentVolumeClaim)
 """Annotations that the scheduler has assumed; older changes of them are ignored."""

@@ -15,21 +15,21 @@ from kdsl.app import Scheduler
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.live.asking import ask
+from kdsl.live.access.codes import AccessCode
 from kdsl.live.assembly import LiveScheduler
-from kdsl.live.certificate import ServedCertificate
-from kdsl.live.codes import AccessCode
-from kdsl.live.decision_log import DecisionLog
-from kdsl.live.health_checks import health_paths, sync_check
-from kdsl.live.inbox import Inbox
-from kdsl.live.leader import Leader
-from kdsl.live.listening import Listener, address_reason
-from kdsl.live.measures import Measures
+from kdsl.live.election.leader import Leader
 from kdsl.live.options import ServingOptions
-from kdsl.live.reviews import CallerReviews
 from kdsl.live.services import Service
-from kdsl.live.serving import Explainer, Shown, application
-from kdsl.live.watches import Watches
+from kdsl.live.serving.application import Explainer, Shown, application
+from kdsl.live.serving.asking import ask
+from kdsl.live.serving.certificate import ServedCertificate
+from kdsl.live.serving.decision_log import DecisionLog
+from kdsl.live.serving.health_checks import health_paths, sync_check
+from kdsl.live.serving.listening import Listener, address_reason
+from kdsl.live.serving.measures import Measures
+from kdsl.live.serving.reviews import CallerReviews
+from kdsl.live.watching.inbox import Inbox
+from kdsl.live.watching.watches import Watches
 from kdsl.obs.state import SchedulerState, queue_state
 
 _LOG: Final = logging.getLogger(__name__)

@@ -23,13 +23,13 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.pending import NOBODY
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.binder import BindingOutcome, LiveBinder
 from kdsl.live.cache_feed import CacheFeed
-from kdsl.live.changes import ObjectChange
-from kdsl.live.evictions import PlannedPreemption
-from kdsl.live.inbox import Inbox
-from kdsl.live.outlets import Outlets
-from kdsl.live.ports import Victims
+from kdsl.live.watching.changes import ObjectChange
+from kdsl.live.watching.inbox import Inbox
+from kdsl.live.writing.binder import BindingOutcome, LiveBinder
+from kdsl.live.writing.evictions import PlannedPreemption
+from kdsl.live.writing.outlets import Outlets
+from kdsl.live.writing.ports import Victims
 
 CHANGES_AT_ONCE: Final = 2_000
 DECISIONS_AT_ONCE: Final = 64

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kdsl.live.access import AccessOptions
-from kdsl.live.binder import IN_FLIGHT
-from kdsl.live.guarding import OPEN
-from kdsl.live.leader import LeaseOptions
-from kdsl.live.pacing import DEFAULT_BURST, DEFAULT_QPS
-from kdsl.live.reloading import EVERY
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.election.leader import LeaseOptions
+from kdsl.live.http.pacing import DEFAULT_BURST, DEFAULT_QPS
+from kdsl.live.rules.reloading import EVERY
 from kdsl.live.runner import DRAIN
+from kdsl.live.serving.guarding import OPEN
+from kdsl.live.writing.binder import IN_FLIGHT
 from kdsl.reload import Sources
 
 PORT: Final = 10259

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from kdsl.live.assembly import LiveScheduler
-from kdsl.live.events import Event, EventType, Reference
-from kdsl.live.leader import Leader, LeaseOptions
+from kdsl.live.election.leader import Leader, LeaseOptions
 from kdsl.live.options import RunOptions
+from kdsl.live.writing.events import Event, EventType, Reference
 
 _API: Final = "coordination.k8s.io/v1"
 

@@ -18,33 +18,33 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.base.garbage import settle_heap
 from kdsl.config.configuration import OnInvalid
 from kdsl.hooks.context import PluginContext
-from kdsl.live.asking import ask
+from kdsl.live.access.connection import Connection
 from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.canary import Canary, Side
-from kdsl.live.client import Client
-from kdsl.live.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
-from kdsl.live.connection import Connection
-from kdsl.live.decision_log import DecisionLog
+from kdsl.live.election.leader import Leader
 from kdsl.live.endpoints import Endpoints, Facts
-from kdsl.live.events import EventsApi
-from kdsl.live.explaining import PodExplainer
-from kdsl.live.handover import Handover
-from kdsl.live.http import HttpRequest, NoAnswerError
-from kdsl.live.inbox import Inbox
-from kdsl.live.leader import Leader
+from kdsl.live.http.client import Client
+from kdsl.live.http.messages import HttpRequest, NoAnswerError
 from kdsl.live.loop import Gates
-from kdsl.live.measures import Measures
-from kdsl.live.needs import Needs, merged
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
-from kdsl.live.reload_reports import ReportedReloads
-from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
-from kdsl.live.reviews import CallerReviews
 from kdsl.live.rule_sets import RuleSets, load
+from kdsl.live.rules.canary import Canary, Side
+from kdsl.live.rules.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
+from kdsl.live.rules.handover import Handover
+from kdsl.live.rules.reload_reports import ReportedReloads
+from kdsl.live.rules.reloading import Loaded, Reloader, keep_polling, rule_watch
+from kdsl.live.rules.shadow import Shadow
 from kdsl.live.run_record import RunRecord
 from kdsl.live.services import Host, Service
-from kdsl.live.shadow import Shadow
-from kdsl.live.watches import Watches
+from kdsl.live.serving.asking import ask
+from kdsl.live.serving.decision_log import DecisionLog
+from kdsl.live.serving.explaining import PodExplainer
+from kdsl.live.serving.measures import Measures
+from kdsl.live.serving.reviews import CallerReviews
+from kdsl.live.watching.inbox import Inbox
+from kdsl.live.watching.needs import Needs, merged
+from kdsl.live.watching.watches import Watches
+from kdsl.live.writing.events import EventsApi
 from kdsl.obs.logs import about
 
 _CHECK_EVERY: Final = 0.05

@@ -13,7 +13,7 @@ from typing import Final
 from kdsl.base.visible import visible
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.hooks.table import HookTable
-from kdsl.live.needs import Needs
+from kdsl.live.watching.needs import Needs
 
 MOST_REASONS: Final = 3
 """The most reasons written for a resource; the others are counted."""

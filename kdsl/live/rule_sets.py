@@ -11,9 +11,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.ports import Router
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.faults import Fault
-from kdsl.live.canary import CANARY, Side, side_of
-from kdsl.live.needs import Needs, merged, needs
 from kdsl.live.options import CanaryOptions, RunOptions
+from kdsl.live.rules.canary import CANARY, Side, side_of
+from kdsl.live.watching.needs import Needs, merged, needs
 from kdsl.plan.devices.inventories import Inventories
 
 

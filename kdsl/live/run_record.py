@@ -37,7 +37,7 @@ from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import AttemptState
-from kdsl.live.known import KnownObjects
+from kdsl.live.writing.known import KnownObjects
 from kdsl.records.files import open_record
 from kdsl.records.manifests import ObjectId, catalog_manifest, object_id
 from kdsl.records.recorder import DecisionRecorder

@@ -10,9 +10,9 @@ from starlette.types import ASGIApp
 
 from kdsl.app import Scheduler
 from kdsl.live.assembly import LiveScheduler
-from kdsl.live.http import Sender
-from kdsl.live.listening import Bounds
-from kdsl.live.needs import Needs
+from kdsl.live.http.messages import Sender
+from kdsl.live.serving.listening import Bounds
+from kdsl.live.watching.needs import Needs
 from kdsl.obs.registry import Registry
 
 T = TypeVar("T")

@@ -109,7 +109,7 @@ class LeaderMetrics:
 
 
 class ReloadMetrics:
-    """Counts reloads, reported by `kdsl.live.reloading`."""
+    """Counts reloads, reported by `kdsl.live.rules.reloading`."""
 
     def __init__(self, registry: Registry) -> None:
         self._reloads = registry.numbers("kdsl_reloads_total")

@@ -14,10 +14,10 @@ from starlette.routing import Route
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match
+from kdsl.sandbox.model.resources import RESOURCES
 from kdsl.sandbox.recorder import RequestRecorder
-from kdsl.sandbox.resources import RESOURCES
-from kdsl.sandbox.rights import MASTERS
-from kdsl.sandbox.tokens import USERS, Tokens
+from kdsl.sandbox.requests.rights import MASTERS
+from kdsl.sandbox.requests.tokens import USERS, Tokens
 
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 _PREFIX: Final = "/kdsl-sandbox"

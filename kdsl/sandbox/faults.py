@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
-from kdsl.sandbox.errors import Json, status
 from kdsl.sandbox.listening import AsgiListener
+from kdsl.sandbox.model.errors import Json, status
 from kdsl.sandbox.recorder import RecordedRequest
-from kdsl.sandbox.rights import RuleRights
-from kdsl.sandbox.tokens import Tokens
-from kdsl.sandbox.watching import Watches
+from kdsl.sandbox.requests.rights import RuleRights
+from kdsl.sandbox.requests.tokens import Tokens
+from kdsl.sandbox.requests.watching import Watches
 
 
 @dataclass(frozen=True, slots=True)

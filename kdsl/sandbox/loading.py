@@ -15,13 +15,13 @@ from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
 from kdsl.cluster.read.listed import objects_in
 from kdsl.cluster.read.problems import Problems
-from kdsl.sandbox.call import SandboxState
-from kdsl.sandbox.creating import complete
-from kdsl.sandbox.decoding import Complaints, clean
-from kdsl.sandbox.defaults import apply_defaults
-from kdsl.sandbox.errors import ApiError, Json
-from kdsl.sandbox.resources import BY_KIND, NAMESPACES, Resource
-from kdsl.sandbox.schema import schema_of
+from kdsl.sandbox.formats.decoding import Complaints, clean
+from kdsl.sandbox.model.errors import ApiError, Json
+from kdsl.sandbox.model.resources import BY_KIND, NAMESPACES, Resource
+from kdsl.sandbox.model.schema import schema_of
+from kdsl.sandbox.requests.call import SandboxState
+from kdsl.sandbox.requests.creating import complete
+from kdsl.sandbox.rules.defaults import apply_defaults
 
 _FIRST = ("Namespace", "PriorityClass", "StorageClass")
 _REFUSED: Final = "correct it: an API server refuses it with these words"

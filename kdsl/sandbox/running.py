@@ -14,8 +14,8 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, KdslError, reason_of
 from kdsl.sandbox.admin import throw_switch
 from kdsl.sandbox.loading import load
+from kdsl.sandbox.model.resources import NODES, PODS
 from kdsl.sandbox.options import SandboxOptions
-from kdsl.sandbox.resources import NODES, PODS
 from kdsl.sandbox.sandbox import Sandbox
 
 

@@ -9,30 +9,30 @@ from types import TracebackType
 from typing import Final, Self
 
 from kdsl.sandbox.admin import admin_application
-from kdsl.sandbox.admission import PRIORITY_CLASSES
-from kdsl.sandbox.api import Api
-from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.certificates import make_certificates
-from kdsl.sandbox.collector import Budgets, Collector
-from kdsl.sandbox.creating import add
+from kdsl.sandbox.controllers.collector import Budgets, Collector
+from kdsl.sandbox.controllers.kubelets import Kubelets
+from kdsl.sandbox.controllers.reconcilers import Reconciler
+from kdsl.sandbox.controllers.volumes import Volumes
+from kdsl.sandbox.controllers.workloads import Workloads
 from kdsl.sandbox.faults import Faults
-from kdsl.sandbox.flow_control import FlowControl
 from kdsl.sandbox.kubeconfig import kubeconfig_text, write_private
-from kdsl.sandbox.kubelets import Kubelets
 from kdsl.sandbox.listening import HOST, AsgiListener
+from kdsl.sandbox.model.resources import NAMESPACES
+from kdsl.sandbox.model.store import Store
+from kdsl.sandbox.model.times import Chance
 from kdsl.sandbox.options import SandboxOptions
-from kdsl.sandbox.reconcilers import Reconciler
 from kdsl.sandbox.recorder import RequestRecorder
-from kdsl.sandbox.resources import NAMESPACES
-from kdsl.sandbox.rights import RuleRights
+from kdsl.sandbox.requests.api import Api
+from kdsl.sandbox.requests.call import SandboxState
+from kdsl.sandbox.requests.creating import add
+from kdsl.sandbox.requests.flow_control import FlowControl
+from kdsl.sandbox.requests.rights import RuleRights
+from kdsl.sandbox.requests.tokens import USERS, Tokens
+from kdsl.sandbox.requests.watching import Watches
+from kdsl.sandbox.rules.admission import PRIORITY_CLASSES
+from kdsl.sandbox.rules.validation import SYSTEM_CLASSES
 from kdsl.sandbox.server import Server
-from kdsl.sandbox.store import Store
-from kdsl.sandbox.times import Chance
-from kdsl.sandbox.tokens import USERS, Tokens
-from kdsl.sandbox.validation import SYSTEM_CLASSES
-from kdsl.sandbox.volumes import Volumes
-from kdsl.sandbox.watching import Watches
-from kdsl.sandbox.workloads import Workloads
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _CLASS_TEXTS: Final = {

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import aclosing
 from typing import Any, Final, TypeAlias, cast
 
-from kdsl.sandbox.api import Api
-from kdsl.sandbox.call import Reply, failure
-from kdsl.sandbox.decoding import MAX_BODY
-from kdsl.sandbox.errors import ApiError, status
 from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest
+from kdsl.sandbox.formats.decoding import MAX_BODY
+from kdsl.sandbox.model.errors import ApiError, status
+from kdsl.sandbox.model.store import encode
 from kdsl.sandbox.recorder import RecordedRequest, RequestRecorder
-from kdsl.sandbox.rights import ANONYMOUS
-from kdsl.sandbox.store import encode
+from kdsl.sandbox.requests.api import Api
+from kdsl.sandbox.requests.call import Reply, failure
+from kdsl.sandbox.requests.rights import ANONYMOUS
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]

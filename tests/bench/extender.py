@@ -23,9 +23,9 @@ from typing import Any
 
 import click
 import msgspec
-from kdsl.live.access import AccessOptions
-from kdsl.live.connection import Connection
-from kdsl.live.http import HttpRequest
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.access.connection import Connection
+from kdsl.live.http.messages import HttpRequest
 
 from tests.bench import shapes
 from tests.bench.live_parts import NAMESPACE, Feeder, sandbox

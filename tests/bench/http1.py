@@ -12,10 +12,10 @@ import ssl
 import time
 from multiprocessing.connection import Connection as Pipe
 
-from kdsl.live.client import Client
-from kdsl.live.http import HttpRequest
-from kdsl.live.pacing import Pace
-from kdsl.live.pool import Pool, ServerAddress
+from kdsl.live.http.client import Client
+from kdsl.live.http.messages import HttpRequest
+from kdsl.live.http.pacing import Pace
+from kdsl.live.http.pool import Pool, ServerAddress
 
 from tests.live.certificates import CERTIFICATES
 

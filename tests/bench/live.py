@@ -29,11 +29,11 @@ import uvloop
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.access import AccessOptions
-from kdsl.live.changes import ObjectChange
-from kdsl.live.connection import Connection
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.access.connection import Connection
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
+from kdsl.live.watching.changes import ObjectChange
 
 from tests.bench.live_parts import Feeder, sandbox
 

@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
 
-from kdsl.live.access import AccessOptions
-from kdsl.live.connection import Connection
-from kdsl.live.http import HttpRequest
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.access.connection import Connection
+from kdsl.live.http.messages import HttpRequest
 
 from tests.bench import shapes
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kdsl.live.access import AccessOptions
-from kdsl.live.connection import Connection
-from kdsl.live.inbox import Inbox
-from kdsl.live.needs import Need, Needs
-from kdsl.live.resources import PODS
-from kdsl.live.watches import Watches
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.access.connection import Connection
+from kdsl.live.watching.inbox import Inbox
+from kdsl.live.watching.needs import Need, Needs
+from kdsl.live.watching.resources import PODS
+from kdsl.live.watching.watches import Watches
 
 from tests.live.certificates import CERTIFICATES
 from tests.live.following import SilentObserver

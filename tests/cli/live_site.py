@@ -12,7 +12,7 @@ from typing import Self
 
 import uvloop
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.live.access import AccessOptions
+from kdsl.live.access.cluster_access import AccessOptions
 from kdsl.live.options import RunOptions, ServingOptions
 from kdsl.live.process import SchedulerProcess
 from kdsl.sandbox import SandboxOptions

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from kdsl.live import process
-from kdsl.live.codes import AccessCode
+from kdsl.live.access.codes import AccessCode
 from kdsl.live.rule_sets import load
 from kdsl.sandbox.options import SandboxOptions
 from kdsl.sandbox.thread import SandboxThread

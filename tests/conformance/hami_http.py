@@ -35,7 +35,7 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE
 from kdsl.plan.devices.review import OVER_QUOTA
-from kdsl.sandbox.json_patch import apply_json_patch
+from kdsl.sandbox.formats.json_patch import apply_json_patch
 
 from tests.conformance.hami import STATED, Json, admitted_of, normalised, unpadded
 from tests.conformance.tally import differences, not_compared

@@ -14,9 +14,9 @@ import pytest
 import uvloop
 from cryptography import x509
 from kdsl.extender.ca_bundle import MOST, CaBundle
-from kdsl.live.certificate import LIFETIME, ServedCertificate, self_signed
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.options import ServingOptions
+from kdsl.live.serving.certificate import LIFETIME, ServedCertificate, self_signed
 
 from tests.extender.site import Reply, Site, post, site
 

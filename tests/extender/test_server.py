@@ -21,7 +21,7 @@ from kdsl.extender.protocol import (
     HostPriority,
 )
 from kdsl.extender.server import ExtenderServer
-from kdsl.live.listening import Bounds, Listener
+from kdsl.live.serving.listening import Bounds, Listener
 from starlette.responses import PlainTextResponse
 
 from tests.extender.site import post, read_reply

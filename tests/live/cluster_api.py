@@ -13,10 +13,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from kdsl.live.changes import ObjectChange, Verb
-from kdsl.live.decode import ObjectDecoder
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.resources import RESOURCES
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.watching.changes import ObjectChange, Verb
+from kdsl.live.watching.decode import ObjectDecoder
+from kdsl.live.watching.resources import RESOURCES
 
 Json = dict[str, Any]
 _DECODERS = {name: ObjectDecoder(RESOURCES[name]) for name in RESOURCES}

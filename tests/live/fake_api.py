@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
 
 Object = dict[str, Any]
 EXPIRED = {

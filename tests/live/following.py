@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from kdsl.live.changes import ObjectChange, Verb
-from kdsl.live.health import ResourceHealth
-from kdsl.live.mirror import Mirror
-from kdsl.live.recovery import Recovery
-from kdsl.live.reflector import Reflector
-from kdsl.live.resources import RESOURCES
-from kdsl.live.standing import Standing
-from kdsl.live.watch_source import WatchTimes
+from kdsl.live.watching.changes import ObjectChange, Verb
+from kdsl.live.watching.health import ResourceHealth
+from kdsl.live.watching.mirror import Mirror
+from kdsl.live.watching.recovery import Recovery
+from kdsl.live.watching.reflector import Reflector
+from kdsl.live.watching.resources import RESOURCES
+from kdsl.live.watching.standing import Standing
+from kdsl.live.watching.watch_source import WatchTimes
 
 from tests.live.fake_api import FakeApi
 

@@ -12,9 +12,9 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.changes import ObjectChange, Verb
-from kdsl.live.inbox import Inbox
 from kdsl.live.loop import LONGEST_WAIT, Gates
+from kdsl.live.watching.changes import ObjectChange, Verb
+from kdsl.live.watching.inbox import Inbox
 from kdsl.plan.router import ForcedProfile
 
 from kdsl_plugins.default_binder.plugin import DefaultBinder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.live.changes import LivePod, PodCondition
+from kdsl.live.watching.changes import LivePod, PodCondition
 
 
 def live_pod(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.live.changes import LivePod, PodCondition
+from kdsl.live.watching.changes import LivePod, PodCondition
 from msgspec.structs import replace
 
 from tests.conformance import SHARED

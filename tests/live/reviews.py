@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
 
 USERS = {"prometheus": "system:serviceaccount:monitoring:prometheus", "team": "team"}
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from kdsl.base.errors import InvalidInputError
-from kdsl.live.access import Access, AccessOptions, find_access
-from kdsl.live.codes import AccessCode
-from kdsl.live.connection import Connection
-from kdsl.live.credentials import TokenFile
-from kdsl.live.http import HttpRequest, NoAnswerError
-from kdsl.live.tls import Tls, Trust
+from kdsl.live.access.cluster_access import Access, AccessOptions, find_access
+from kdsl.live.access.codes import AccessCode
+from kdsl.live.access.connection import Connection
+from kdsl.live.access.credentials import TokenFile
+from kdsl.live.access.tls import Tls, Trust
+from kdsl.live.http.messages import HttpRequest, NoAnswerError
 
 from tests.live.scripted_server import CERTIFICATES, Asked, always, answer, server_context, serving
 from tests.live.virtual import now, run

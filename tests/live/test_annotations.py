@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Status
-from kdsl.live.annotations import MAX_BYTES, Annotations, NotReadError
-from kdsl.live.api import Api
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.writing.annotations import MAX_BYTES, Annotations, NotReadError
+from kdsl.live.writing.api import Api
 
 from tests.live.timeless import LOST, OK, REFUSED, Script, run, status
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.live.api import Api, SeenNode, SeenPod
-from kdsl.live.changes import PodCondition
-from kdsl.live.http import HttpAnswer, NoAnswerError
-from kdsl.live.outcomes import MAX_MESSAGE, Done, Lost, Refused, Result, message_of
+from kdsl.live.http.messages import HttpAnswer, NoAnswerError
+from kdsl.live.watching.changes import PodCondition
+from kdsl.live.writing.api import Api, SeenNode, SeenPod
+from kdsl.live.writing.outcomes import MAX_MESSAGE, Done, Lost, Refused, Result, message_of
 
 from tests.live.timeless import LOST, REFUSED, Script, run, status
 

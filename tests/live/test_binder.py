@@ -9,7 +9,7 @@ import pytest
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status
-from kdsl.live import binder
+from kdsl.live.writing import binder
 
 from tests.cycle.world import plugin
 from tests.live.cluster_api import Fault, node, pod

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
-from kdsl.live.api import SeenPod
-from kdsl.live.binding_requests import FIRST_PAUSE, BindAnswer, BindingRequests
-from kdsl.live.outcomes import Done, Lost, Refused, Result
+from kdsl.live.writing.api import SeenPod
+from kdsl.live.writing.binding_requests import FIRST_PAUSE, BindAnswer, BindingRequests
+from kdsl.live.writing.outcomes import Done, Lost, Refused, Result
 
 POD = PodInfo("a", "default", "u")
 FREE, BOUND, ELSEWHERE = (Done(SeenPod("u", "1", node=node)) for node in ("", "n1", "n2"))

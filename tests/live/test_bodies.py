@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from kdsl.cycle.decision import Condition, Decision, Outcome
-from kdsl.live import bodies
-from kdsl.live.changes import LivePod
-from kdsl.live.conditions import StatusWish, patch_for
-from kdsl.live.events import Event, EventsApi
-from kdsl.live.reporter import Reporter
+from kdsl.live.watching.changes import LivePod
+from kdsl.live.writing import bodies
+from kdsl.live.writing.conditions import StatusWish, patch_for
+from kdsl.live.writing.events import Event, EventsApi
+from kdsl.live.writing.reporter import Reporter
 from msgspec.structs import replace
 
 from tests.live.recorded import SCHEDULER, Pods, plain, scenarios

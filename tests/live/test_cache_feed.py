@@ -16,8 +16,8 @@ from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.changes import ObjectChange, Verb
-from kdsl.live.inbox import Inbox
+from kdsl.live.watching.changes import ObjectChange, Verb
+from kdsl.live.watching.inbox import Inbox
 
 from tests.live.cluster_api import ClusterApi, Json, change_of, node, pod
 from tests.live.live_world import default_profile

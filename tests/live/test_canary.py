@@ -9,8 +9,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome, Rejection
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.canary import CANARY, Canary, Side, side_of
-from kdsl.live.comparison_reports import canary_document, canary_text
+from kdsl.live.rules.canary import CANARY, Canary, Side, side_of
+from kdsl.live.rules.comparison_reports import canary_document, canary_text
 
 PODS = [PodInfo(f"p{number}", uid=f"uid-{number}") for number in range(5_000)]
 

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from kdsl.live.client import Client, Sent
-from kdsl.live.credentials import FixedCredentials
-from kdsl.live.http import MERGE_PATCH, HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.http1 import MAX_HEAD, LineStream, encode
-from kdsl.live.pacing import Pace
-from kdsl.live.pool import Pool, ServerAddress
+from kdsl.live.access.credentials import FixedCredentials
+from kdsl.live.http.client import Client, Sent
+from kdsl.live.http.http1 import MAX_HEAD, LineStream, encode
+from kdsl.live.http.messages import MERGE_PATCH, HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.pacing import Pace
+from kdsl.live.http.pool import Pool, ServerAddress
 
 from tests.live.scripted_server import (
     CERTIFICATES,

@@ -11,8 +11,8 @@ import pytest
 from kdsl.cluster.api.objects import Namespace
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
-from kdsl.live.changes import LiveNode, LiveObject, LivePod, PodCondition
-from kdsl.live.decode import (
+from kdsl.live.watching.changes import LiveNode, LiveObject, LivePod, PodCondition
+from kdsl.live.watching.decode import (
     MalformedError,
     ObjectDecoder,
     read_bookmark,
@@ -20,7 +20,7 @@ from kdsl.live.decode import (
     read_page,
     read_status,
 )
-from kdsl.live.resources import RESOURCES
+from kdsl.live.watching.resources import RESOURCES
 
 RECORDED = Path(__file__).parents[3] / "shared" / "conformance" / "live" / "apiserver.jsonl.gz"
 META = {"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "generation": 3}

@@ -25,12 +25,12 @@ from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, user
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.status import Status
-from kdsl.live.api import Api
-from kdsl.live.bridge import Bridge
-from kdsl.live.claim_waits import Waits
-from kdsl.live.device_claims import FINALIZER, ClaimNotes, DeviceClaims
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.ports import PortClaims
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.bridge import Bridge
+from kdsl.live.writing.claim_waits import Waits
+from kdsl.live.writing.device_claims import FINALIZER, ClaimNotes, DeviceClaims
+from kdsl.live.writing.ports import PortClaims
 from msgspec import to_builtins
 
 from tests.live.timeless import LOST, Script, run, status

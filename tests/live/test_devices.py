@@ -8,7 +8,7 @@ from typing import Any
 
 from kdsl.app import Scheduler, Settings, build_scheduler, devices_in_use
 from kdsl.hooks.context import PluginContext
-from kdsl.live.handshakes import HandshakeKeeper
+from kdsl.live.writing.handshakes import HandshakeKeeper
 from kdsl.plan.devices.inventories import Inventories
 
 from tests.live.cluster_api import Fault, Json, node, pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome, PreFilter, ScoreCell
 from kdsl.hooks.status import Code, Status
-from kdsl.live.differences import DifferenceCause, difference
+from kdsl.live.rules.differences import DifferenceCause, difference
 
 FULL = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit", ("a.kdsl:3:1",))
 

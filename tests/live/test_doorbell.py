@@ -7,7 +7,7 @@ import logging
 import threading
 
 import pytest
-from kdsl.live.doorbell import Crew, Doorbell
+from kdsl.live.writing.doorbell import Crew, Doorbell
 
 from tests.live.timeless import run
 

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition
-from kdsl.live.api import Api
-from kdsl.live.changes import LivePod, PodCondition
-from kdsl.live.evictions import Eviction, Evictions, PlannedPreemption
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.recorder import EventRecorder
-from kdsl.live.reporter import Reporter
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.watching.changes import LivePod, PodCondition
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.evictions import Eviction, Evictions, PlannedPreemption
+from kdsl.live.writing.recorder import EventRecorder
+from kdsl.live.writing.reporter import Reporter
 
 from tests.live.pods import live_pod
 from tests.live.timeless import LOST, OK, Counts, LoopClock, Script, run, status

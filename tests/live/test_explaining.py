@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from kdsl.base.errors import InvalidInputError
-from kdsl.live import explaining
-from kdsl.live.explaining import PodExplainer
-from kdsl.live.questions import Explained, Question, TooManyError
+from kdsl.live.serving import explaining
+from kdsl.live.serving.explaining import PodExplainer
+from kdsl.live.serving.questions import Explained, Question, TooManyError
 
 ANSWER = Explained("unschedulable", "", False, "active", "")
 

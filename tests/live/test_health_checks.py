@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdsl.live.health_checks import CheckPath, health_paths, ping, sync_check
+from kdsl.live.serving.health_checks import CheckPath, health_paths, ping, sync_check
 
 
 def path(reason: str = "") -> CheckPath:

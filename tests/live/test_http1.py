@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.live import http1
-from kdsl.live.http import HttpAnswer, NoAnswerError
-from kdsl.live.http1 import Connection, LineStream
+from kdsl.live.http import http1
+from kdsl.live.http.http1 import Connection, LineStream
+from kdsl.live.http.messages import HttpAnswer, NoAnswerError
 
 from tests.live.scripted_server import STREAM, answer, chunk
 from tests.live.virtual import now, run

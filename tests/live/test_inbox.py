@@ -7,8 +7,8 @@ import threading
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.live.changes import ObjectChange, Verb
-from kdsl.live.inbox import Inbox
+from kdsl.live.watching.changes import ObjectChange, Verb
+from kdsl.live.watching.inbox import Inbox
 
 from tests.live.virtual import run
 

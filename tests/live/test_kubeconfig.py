@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdsl.live.codes import AccessCode
+from kdsl.live.access.codes import AccessCode
 
 from tests.live.scripted_server import CERTIFICATES
 from tests.live.test_access import access, by, config, problem, write

@@ -6,7 +6,7 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.live.lanes import CAPACITY, SHARES, Lane, Lanes
+from kdsl.live.http.lanes import CAPACITY, SHARES, Lane, Lanes
 
 from tests.live.timeless import run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kdsl.live.http import HttpAnswer
+from kdsl.live.http.messages import HttpAnswer
 
 from tests.live.pods import live_pod
 from tests.live.test_status_writer import answers, wish, written

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.leader import Leader, LeaseOptions
+from kdsl.live.election.leader import Leader, LeaseOptions
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
 
 from tests.live.virtual import now, run
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from kdsl.live import listening
-from kdsl.live.certificate import ServedCertificate, self_signed
-from kdsl.live.listening import Bounds, Listener
+from kdsl.live.serving import listening
+from kdsl.live.serving.certificate import ServedCertificate, self_signed
+from kdsl.live.serving.listening import Bounds, Listener
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response

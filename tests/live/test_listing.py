@@ -7,10 +7,10 @@ import json
 
 import pytest
 from kdsl.base.errors import InvalidInputError
-from kdsl.live.http import HttpAnswer, HttpRequest
-from kdsl.live.listing import MAX_REPORTED, list_cluster
-from kdsl.live.needs import Need, Needs
-from kdsl.live.resources import PODS
+from kdsl.live.http.messages import HttpAnswer, HttpRequest
+from kdsl.live.watching.listing import MAX_REPORTED, list_cluster
+from kdsl.live.watching.needs import Need, Needs
+from kdsl.live.watching.resources import PODS
 
 
 class Served:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 import pytest
-from kdsl.live.standing import Standing
+from kdsl.live.watching.standing import Standing
 
 from tests.live.fake_api import FakeApi, answer, status
 from tests.live.following import SilentObserver, following

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kdsl.live.changes import LivePod, ObjectChange, Verb
+from kdsl.live.watching.changes import LivePod, ObjectChange, Verb
 
 from tests.live.cluster_api import Fault, node, pod
 from tests.live.live_world import World, live

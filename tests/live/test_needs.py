@@ -17,8 +17,8 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import Status
 from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import Wake
-from kdsl.live.needs import needs
-from kdsl.live.resources import RESOURCES, resource_of
+from kdsl.live.watching.needs import needs
+from kdsl.live.watching.resources import RESOURCES, resource_of
 
 STORAGE = {
     "persistentvolumes",

@@ -11,12 +11,12 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Code, Status
-from kdsl.live.annotations import Annotations
-from kdsl.live.api import Api
-from kdsl.live.bridge import Bridge, BridgeError
-from kdsl.live.changes import LiveNode, LivePod
-from kdsl.live.known import KnownObjects
-from kdsl.live.ports import PortManifests, PortNodeAnnotations, PortPodAnnotations
+from kdsl.live.watching.changes import LiveNode, LivePod
+from kdsl.live.writing.annotations import Annotations
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.bridge import Bridge, BridgeError
+from kdsl.live.writing.known import KnownObjects
+from kdsl.live.writing.ports import PortManifests, PortNodeAnnotations, PortPodAnnotations
 
 from tests.cycle.world import cluster, pod
 from tests.live.cluster_api import ClusterApi, Fault, node

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kdsl.live import queries
-from kdsl.live.decode import Cause, Details, Status
-from kdsl.live.http import HttpRequest
-from kdsl.live.queries import Trouble, trouble_of
-from kdsl.live.resources import RESOURCES, ApiResource
+from kdsl.live.http.messages import HttpRequest
+from kdsl.live.watching import queries
+from kdsl.live.watching.decode import Cause, Details, Status
+from kdsl.live.watching.queries import Trouble, trouble_of
+from kdsl.live.watching.resources import RESOURCES, ApiResource
 
 RECORDED = Path(__file__).parents[3] / "shared" / "conformance" / "live" / "scheduler.jsonl.gz"
 RANDOM = ("timeout", "timeoutSeconds")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from kdsl.cycle.decision import Condition, Decision, Outcome
-from kdsl.live.api import Api
-from kdsl.live.changes import LivePod
-from kdsl.live.evictions import Eviction, Evictions, PlannedPreemption
-from kdsl.live.http import HttpAnswer, HttpRequest
-from kdsl.live.recorder import EventRecorder
-from kdsl.live.reporter import Reporter
-from kdsl.live.status_writer import StatusWriter
+from kdsl.live.http.messages import HttpAnswer, HttpRequest
+from kdsl.live.watching.changes import LivePod
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.evictions import Eviction, Evictions, PlannedPreemption
+from kdsl.live.writing.recorder import EventRecorder
+from kdsl.live.writing.reporter import Reporter
+from kdsl.live.writing.status_writer import StatusWriter
 from msgspec.structs import replace
 
 from tests.live.idle import until_idle

@@ -13,8 +13,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
-from kdsl.live.changes import LivePod
-from kdsl.live.reporter import RULES, Reporter
+from kdsl.live.watching.changes import LivePod
+from kdsl.live.writing.reporter import RULES, Reporter
 
 from tests.live.recorded import SCHEDULER, scenarios
 

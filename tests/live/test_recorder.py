@@ -8,12 +8,12 @@ import json
 from collections.abc import Awaitable, Callable
 
 import pytest
-from kdsl.live.api import Api
-from kdsl.live.events import Event, EventsApi, EventType, Reference, cut, event_name
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.lanes import SHARES, Lane
+from kdsl.live.http.lanes import SHARES, Lane
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.process import events_api
-from kdsl.live.recorder import EventRecorder
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.events import Event, EventsApi, EventType, Reference, cut, event_name
+from kdsl.live.writing.recorder import EventRecorder
 
 from tests.live.timeless import LOST, OK, REFUSED, Counts, LoopClock, Script, run, status
 

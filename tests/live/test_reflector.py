@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.live.http import HttpAnswer, HttpRequest
-from kdsl.live.watch_source import WatchTimes
+from kdsl.live.http.messages import HttpAnswer, HttpRequest
+from kdsl.live.watching.watch_source import WatchTimes
 
 from tests.live.fake_api import EXPIRED, FakeApi, FakeStream, answer, status
 from tests.live.following import Following, following

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.live.reload_reports import LOG, MOST, ReportedReloads
+from kdsl.live.rules.reload_reports import LOG, MOST, ReportedReloads
 from kdsl.obs.client_metrics import ReloadMetrics
 from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.registry import Registry

@@ -14,8 +14,8 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.lang.discovery import find_rule_files
-from kdsl.live.file_watch import FileWatch
-from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
+from kdsl.live.rules.file_watch import FileWatch
+from kdsl.live.rules.reloading import Loaded, Reloader, keep_polling, rule_watch
 from kdsl.reload import Reloaded, Sources, load_scheduler
 
 from tests.attacks.layouts import soon

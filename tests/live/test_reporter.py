@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from kdsl.cycle.decision import Condition, Decision, Outcome, Rejection
-from kdsl.live.conditions import StatusWish
-from kdsl.live.reporter import RULES, Reporter, rule_lines
+from kdsl.live.writing.conditions import StatusWish
+from kdsl.live.writing.reporter import RULES, Reporter, rule_lines
 from msgspec.structs import replace
 
 from tests.live.pods import live_pod

@@ -16,9 +16,9 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
-from kdsl.live.canary import CANARY, Side, side_of, side_of_profile
 from kdsl.live.options import CanaryOptions, RunOptions
 from kdsl.live.rule_sets import RuleSets, load
+from kdsl.live.rules.canary import CANARY, Side, side_of, side_of_profile
 from kdsl.reload import Sources
 
 DEFAULT = "kubernetes.v1_36.default"

@@ -24,9 +24,9 @@ from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.engine import Engine
 from kdsl.explain.differences import Mode
 from kdsl.live import run_record
-from kdsl.live.changes import LiveNode, LivePod
-from kdsl.live.known import KnownObjects
 from kdsl.live.run_record import RunRecord, recorded_fields
+from kdsl.live.watching.changes import LiveNode, LivePod
+from kdsl.live.writing.known import KnownObjects
 from kdsl.sim.comparison import Side
 from kdsl.sim.replay.replaying import replayed
 from kdsl.sim.replay.survey import Survey

@@ -6,13 +6,13 @@ import asyncio
 from random import Random
 
 import pytest
-from kdsl.live.access import AccessOptions
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.access.connection import Connection
 from kdsl.live.assembly import LiveScheduler
-from kdsl.live.connection import Connection
-from kdsl.live.http import HttpAnswer, HttpRequest
-from kdsl.live.inbox import Inbox
+from kdsl.live.http.messages import HttpAnswer, HttpRequest
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
+from kdsl.live.watching.inbox import Inbox
 
 from tests.live.cluster_api import ClusterApi, Fault, node, pod
 from tests.live.live_world import profile_of

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.live.decision_log import DecisionLog
-from kdsl.live.guarding import AT_ONCE, MAX_BODY, OPEN
-from kdsl.live.health_checks import health_paths, ping
-from kdsl.live.http import HttpAnswer
-from kdsl.live.listening import address_reason
-from kdsl.live.questions import Explained, Question
-from kdsl.live.reviews import KEPT_FOR, MAX_KEPT, CallerReviews, ReviewCache
-from kdsl.live.serving import Shown, application
+from kdsl.live.http.messages import HttpAnswer
+from kdsl.live.serving.application import Shown, application
+from kdsl.live.serving.decision_log import DecisionLog
+from kdsl.live.serving.guarding import AT_ONCE, MAX_BODY, OPEN
+from kdsl.live.serving.health_checks import health_paths, ping
+from kdsl.live.serving.listening import address_reason
+from kdsl.live.serving.questions import Explained, Question
+from kdsl.live.serving.reviews import KEPT_FOR, MAX_KEPT, CallerReviews, ReviewCache
 from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.registry import Registry
 from kdsl.obs.scheduler_families import CLIENT, SCHEDULER, SLIS

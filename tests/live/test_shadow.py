@@ -6,11 +6,11 @@ import json
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
-from kdsl.live import shadow as shadows
-from kdsl.live.changes import LivePod, ObjectChange, PodCondition, Verb
-from kdsl.live.comparison_reports import shadow_document, shadow_text
-from kdsl.live.differences import DifferenceCause
-from kdsl.live.shadow import Shadow
+from kdsl.live.rules import shadow as shadows
+from kdsl.live.rules.comparison_reports import shadow_document, shadow_text
+from kdsl.live.rules.differences import DifferenceCause
+from kdsl.live.rules.shadow import Shadow
+from kdsl.live.watching.changes import LivePod, ObjectChange, PodCondition, Verb
 from pytest import MonkeyPatch
 
 REFUSED = (PodCondition("PodScheduled", "False", "Unschedulable", "no"),)

@@ -12,9 +12,9 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
-from kdsl.live.changes import LivePod, ObjectChange, Verb
-from kdsl.live.differences import Difference, DifferenceCause
-from kdsl.live.shadow import Shadow
+from kdsl.live.rules.differences import Difference, DifferenceCause
+from kdsl.live.rules.shadow import Shadow
+from kdsl.live.watching.changes import LivePod, ObjectChange, Verb
 
 SETTINGS = Settings(profiles=("kubernetes.v1_36.default",))
 

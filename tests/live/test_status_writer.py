@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.cycle.decision import Condition
-from kdsl.live.api import Api
-from kdsl.live.changes import LivePod, PodCondition
-from kdsl.live.client import Client
-from kdsl.live.conditions import StatusWish
-from kdsl.live.credentials import FixedCredentials
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.outcomes import Done
-from kdsl.live.status_writer import StatusWriter
+from kdsl.live.access.credentials import FixedCredentials
+from kdsl.live.http.client import Client
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.watching.changes import LivePod, PodCondition
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.conditions import StatusWish
+from kdsl.live.writing.outcomes import Done
+from kdsl.live.writing.status_writer import StatusWriter
 
 from tests.live.idle import until_idle
 from tests.live.pods import live_pod

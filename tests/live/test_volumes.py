@@ -16,11 +16,11 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 from kdsl.hooks.status import Status
-from kdsl.live.api import Api
-from kdsl.live.changes import LiveNode
-from kdsl.live.claim_waits import Waits
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
-from kdsl.live.volumes import Volumes
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.watching.changes import LiveNode
+from kdsl.live.writing.api import Api
+from kdsl.live.writing.claim_waits import Waits
+from kdsl.live.writing.volumes import Volumes
 
 from tests.live.timeless import LOST, Script, run, status
 

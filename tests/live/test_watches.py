@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 
-from kdsl.live.access import AccessOptions
-from kdsl.live.changes import ObjectChange
-from kdsl.live.connection import Connection
-from kdsl.live.http import HttpAnswer, HttpRequest
-from kdsl.live.inbox import Inbox
-from kdsl.live.needs import Need, Needs
-from kdsl.live.resources import RESOURCES
-from kdsl.live.watches import Watches
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.access.connection import Connection
+from kdsl.live.http.messages import HttpAnswer, HttpRequest
+from kdsl.live.watching.changes import ObjectChange
+from kdsl.live.watching.inbox import Inbox
+from kdsl.live.watching.needs import Need, Needs
+from kdsl.live.watching.resources import RESOURCES
+from kdsl.live.watching.watches import Watches
 
 from tests.live.fake_api import FakeApi, FakeStream, answer, status
 from tests.live.following import SilentObserver

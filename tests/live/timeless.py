@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from kdsl.cycle.ports import AttemptState
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.faults import Fault
-from kdsl.live.decision_log import DecisionLog
-from kdsl.live.measures import Measures
+from kdsl.live.serving.decision_log import DecisionLog
+from kdsl.live.serving.measures import Measures
 from kdsl.obs.client_metrics import ClientMetrics, ComparisonMetrics, LeaderMetrics, ReloadMetrics
 from kdsl.obs.instruments import MAX_SERIES
 from kdsl.obs.kdsl_families import KDSL

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from kdsl.sandbox import SandboxOptions, SandboxThread
-from kdsl.sandbox.binding import bind_version
-from kdsl.sandbox.protobuf import UnreadableError, decode_protobuf
-from kdsl.sandbox.resources import PODS
-from kdsl.sandbox.schema import schema_of
+from kdsl.sandbox.formats.protobuf import UnreadableError, decode_protobuf
+from kdsl.sandbox.model.resources import PODS
+from kdsl.sandbox.model.schema import schema_of
+from kdsl.sandbox.requests.binding import bind_version
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on PATH")

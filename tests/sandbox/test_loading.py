@@ -8,11 +8,11 @@ from pathlib import Path
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import read_objects
-from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.loading import load
-from kdsl.sandbox.resources import NAMESPACES, NODES, PODS
-from kdsl.sandbox.store import Store
-from kdsl.sandbox.times import Chance
+from kdsl.sandbox.model.resources import NAMESPACES, NODES, PODS
+from kdsl.sandbox.model.store import Store
+from kdsl.sandbox.model.times import Chance
+from kdsl.sandbox.requests.call import SandboxState
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.sandbox.apply import merge_applied
-from kdsl.sandbox.errors import ApiError
-from kdsl.sandbox.json_patch import apply_json_patch, merge_json
-from kdsl.sandbox.strategic import merge_strategic
+from kdsl.sandbox.formats.apply import merge_applied
+from kdsl.sandbox.formats.json_patch import apply_json_patch, merge_json
+from kdsl.sandbox.formats.strategic import merge_strategic
+from kdsl.sandbox.model.errors import ApiError
 
 VALUES = st.recursive(
     st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2),

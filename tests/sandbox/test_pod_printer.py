@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kdsl.sandbox.pod_printer import pod_cells, pod_conditions
+from kdsl.sandbox.formats.pod_printer import pod_cells, pod_conditions
 
 
 def pod(status: dict[str, Any], *, init: tuple[str, ...] = (), going: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from kdsl.sandbox.binding import set_condition
+from kdsl.sandbox.requests.binding import set_condition
 
 from tests.sandbox.talk import MERGE, PODS, Talk, talking
 

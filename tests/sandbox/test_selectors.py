@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from kdsl.sandbox.errors import ApiError
-from kdsl.sandbox.label_selectors import parse_labels
-from kdsl.sandbox.resources import NODES, PODS, named
-from kdsl.sandbox.selectors import Selection, matches_object, read_selection
-from kdsl.sandbox.store import Version
+from kdsl.sandbox.formats.label_selectors import parse_labels
+from kdsl.sandbox.formats.selectors import Selection, matches_object, read_selection
+from kdsl.sandbox.model.errors import ApiError
+from kdsl.sandbox.model.resources import NODES, PODS, named
+from kdsl.sandbox.model.store import Version
 
 
 def version(labels: dict[str, str], node: str = "", phase: str = "Pending") -> Version:

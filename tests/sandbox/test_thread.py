@@ -6,8 +6,8 @@ import socket
 
 import pytest
 from kdsl.sandbox import SandboxOptions, SandboxThread
-from kdsl.sandbox.creating import add
-from kdsl.sandbox.resources import PODS
+from kdsl.sandbox.model.resources import PODS
+from kdsl.sandbox.requests.creating import add
 
 from tests.sandbox.talk import pod
 
@@ -29,7 +29,7 @@ def test_it_serves_and_is_reached_from_outside() -> None:
 def test_uids_come_of_the_seed() -> None:
     def uids(seed: int) -> list[str]:
         with SandboxThread(SandboxOptions(seed=seed)) as thread:
-            from kdsl.sandbox.resources import NAMESPACES
+            from kdsl.sandbox.model.resources import NAMESPACES
 
             return thread.call(
                 lambda sandbox: [item["metadata"]["uid"] for item in sandbox.store.bodies(NAMESPACES)]

@@ -50,8 +50,8 @@ from kdsl.extender.protocol import (
     UnreadableError,
     json_values,
 )
-from kdsl.live.decode import UNREADABLE
 from kdsl.live.services import Host
+from kdsl.live.watching.decode import UNREADABLE
 from kdsl.obs.gauges import Gauge
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE

@@ -20,8 +20,8 @@ from kdsl.extender.hami.reservations import Reservation, Reservations
 from kdsl.extender.hami.writes import Writes
 from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.status import Status
-from kdsl.live.bridge import BridgeError
 from kdsl.live.services import Host
+from kdsl.live.writing.bridge import BridgeError
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.locks import CONTENTION, NodeLock
 from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesPlugin

@@ -9,7 +9,7 @@ from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.choosing import Chosen
-from kdsl.live.events import MAX_NOTE, Event, EventType, Reference
+from kdsl.live.writing.events import MAX_NOTE, Event, EventType, Reference
 
 FILTERING_SUCCEED: Final = "FilteringSucceed"
 FILTERING_FAILED: Final = "FilteringFailed"

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kdsl.live.listening import Listener, address_reason
+from kdsl.live.serving.listening import Listener, address_reason
 from kdsl.obs.gauges import Gauge, exposition
 from kdsl.obs.registry import CONTENT_TYPE
 

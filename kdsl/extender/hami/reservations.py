@@ -12,7 +12,7 @@ from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.live.changes import LivePod, ObjectChange, Verb
+from kdsl.live.watching.changes import LivePod, ObjectChange, Verb
 from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
 
 _MOST_DIGITS: Final = 20

@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from kdsl.live.http import MERGE_PATCH, HttpAnswer, HttpRequest, NoAnswerError, Sender
-from kdsl.live.lease import Lease
-from kdsl.live.outcomes import Refused
+from kdsl.live.election.lease import Lease
+from kdsl.live.http.messages import MERGE_PATCH, HttpAnswer, HttpRequest, NoAnswerError, Sender
+from kdsl.live.writing.outcomes import Refused
 
 ROLE: Final = "hami.io/scheduler-role"
 LEADER, FOLLOWER = "leader", "follower"

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 from kdsl.base.threads import Threads
 from kdsl.base.visible import visible
 from kdsl.hooks.context import NodeAnnotator
-from kdsl.live.annotations import Annotations
-from kdsl.live.binding_requests import BindingRequests
-from kdsl.live.bridge import BridgeError
 from kdsl.live.services import Host
+from kdsl.live.writing.annotations import Annotations
+from kdsl.live.writing.binding_requests import BindingRequests
+from kdsl.live.writing.bridge import BridgeError
 from kdsl.plan.devices.locks import Locks, NodeLock
 
 T = TypeVar("T")

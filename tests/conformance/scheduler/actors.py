@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import yaml
 from kdsl.base.span import Source
 from kdsl.config.imports import import_configuration
-from kdsl.live.access import AccessOptions
-from kdsl.live.leader import LeaseOptions
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.election.leader import LeaseOptions
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
 from kdsl.live.running import new_instance

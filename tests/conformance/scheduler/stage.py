@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kdsl.sandbox import Answer, RecordedRequest, Sandbox
-from kdsl.sandbox.errors import ApiError
+from kdsl.sandbox.model.errors import ApiError
 
 from tests.conformance.scheduler import recorded_faults
 from tests.conformance.scheduler.actors import Actor, ProcessActor, start

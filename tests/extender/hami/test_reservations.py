@@ -7,7 +7,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.extender.hami.reservations import Reservations
-from kdsl.live.changes import LivePod, ObjectChange, Verb
+from kdsl.live.watching.changes import LivePod, ObjectChange, Verb
 
 RECORD = "hami.io/vgpu-devices-allocated"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from kdsl.extender.hami.roles import LEADER, ROLE, Replica, Roles
-from kdsl.live.http import HttpAnswer, HttpRequest
+from kdsl.live.http.messages import HttpAnswer, HttpRequest
 
 PODS = "/api/v1/namespaces/kube-system/pods"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/hami-scheduler"

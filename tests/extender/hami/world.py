@@ -19,9 +19,9 @@ from kdsl.extender.service import ExtenderOptions, ExtenderService
 from kdsl.hooks.context import PluginContext
 from kdsl.live.services import Host
 from kdsl.reload import Reloaded, Sources
-from kdsl.sandbox.errors import ApiError
 from kdsl.sandbox.faults import Faults, LoseRequest
-from kdsl.sandbox.json_patch import apply_json_patch
+from kdsl.sandbox.formats.json_patch import apply_json_patch
+from kdsl.sandbox.model.errors import ApiError
 
 from tests.extender.site import PLAIN, read_reply
 from tests.live.scenarios.world import Instance, World, empty_world

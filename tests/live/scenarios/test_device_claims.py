@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.sandbox import Answer, Delay, Match
-from kdsl.sandbox.resources import named
+from kdsl.sandbox.model.resources import named
 
 from tests.live.scenarios.devices import CLAIMS, claim, gpus, pod_with_claim
 from tests.live.scenarios.world import World, play

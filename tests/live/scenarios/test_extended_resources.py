@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
 from kdsl.sandbox import Answer, Match, RecordedRequest
-from kdsl.sandbox.resources import named
+from kdsl.sandbox.model.resources import named
 
 from tests.live.scenarios.devices import CLAIMS, gpus
 from tests.live.scenarios.world import World, play

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from kdsl.base.clock import SteadyClock
-from kdsl.sandbox.resources import NODES
+from kdsl.sandbox.model.resources import NODES
 
 from tests.live.scenarios.world import World, live, play
 from tests.obs.exposition import value

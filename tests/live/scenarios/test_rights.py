@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
-from kdsl.live.access import AccessOptions
+from kdsl.live.access.cluster_access import AccessOptions
 from kdsl.sandbox import Answer, Delay, Match
 
 from tests.live.scenarios.world import SERVING, Instance, World, get, play

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.sandbox.resources import named
+from kdsl.sandbox.model.resources import named
 
 from tests.live.scenarios.world import MERGE, World, play
 

@@ -22,15 +22,15 @@ import uvloop
 from kdsl.app import Settings, build_scheduler, check_rules, shipped_rules
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.hooks.context import PluginContext
-from kdsl.live.access import AccessOptions
-from kdsl.live.leader import LeaseOptions
+from kdsl.live.access.cluster_access import AccessOptions
+from kdsl.live.election.leader import LeaseOptions
 from kdsl.live.options import RunOptions, ServingOptions
 from kdsl.live.process import SchedulerProcess
 from kdsl.live.services import Service
 from kdsl.reload import Reloaded, Sources
 from kdsl.sandbox import RecordedRequest, Sandbox, SandboxOptions
-from kdsl.sandbox.resources import PODS, RESOURCES, Resource, named
-from kdsl.sandbox.tokens import ADMIN
+from kdsl.sandbox.model.resources import PODS, RESOURCES, Resource, named
+from kdsl.sandbox.requests.tokens import ADMIN
 
 from tests.conformance.live.http_client import Answer, Client
 

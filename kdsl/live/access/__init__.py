@@ -1,0 +1,1 @@
+"""The way to a cluster: kubeconfigs, credentials, TLS."""

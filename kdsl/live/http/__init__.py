@@ -1,0 +1,1 @@
+"""HTTP to the API server: requests, answers, connections, the pace and priorities of requests."""

@@ -1,0 +1,1 @@
+"""Rules that change or are compared while the scheduler runs."""

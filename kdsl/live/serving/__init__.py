@@ -1,0 +1,1 @@
+"""The endpoints of a running scheduler, and requests to them."""

@@ -1,0 +1,186 @@
+"""Requests explanations from a running scheduler: the counterpart of `serving`, for `kdsl explain`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.errors import InvalidInputError
+from kdsl.base.visible import visible
+from kdsl.live.access.cluster_access import Access
+from kdsl.live.access.codes import AccessCode
+from kdsl.live.access.connection import Connection
+from kdsl.live.access.credentials import TokenFile
+from kdsl.live.access.tls import Tls, Trust
+from kdsl.live.http.client import Credentials
+from kdsl.live.http.messages import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.http.pool import ServerAddress
+from kdsl.live.serving.questions import Explained, Question
+from kdsl.live.writing.outcomes import Refused
+
+WITHIN: Final = 30.0
+"""The time limit for connection and answer, in seconds: the scheduler's own limit is 20."""
+PORT: Final = 10259
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerAddress:
+    """The address of a scheduler: an `https` URL. `authority` and `server_name` verify its certificate.
+
+    `is_insecure` accepts any certificate. `token_file` replaces the token of the kubeconfig.
+    """
+
+    url: str
+    authority: Path | None = None
+    server_name: str = ""
+    is_insecure: bool = False
+    token_file: Path | None = None
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    code: str = ""
+    title: str = ""
+    where: str = ""
+    help: tuple[str, ...] = ()
+
+    def diagnostic(self, severity: Severity = Severity.ERROR) -> Diagnostic:
+        return Diagnostic(self.code, self.title, where=self.where, help=self.help, severity=severity)
+
+
+class _Problems(msgspec.Struct, frozen=True):
+    diagnostics: tuple[_Problem, ...] = ()
+
+
+class _Answered(msgspec.Struct, frozen=True, rename="camel"):
+    outcome: str
+    standing: str
+    node: str = ""
+    has_faults: bool = False
+    rules: str = ""
+    text: str = ""
+    explanation: dict[str, Any] | None = None
+    diagnostics: tuple[_Problem, ...] = ()
+
+
+async def ask_scheduler(
+    address: SchedulerAddress, access: Access | None, namespace: str, name: str, question: Question
+) -> Explained:
+    """Return the explanation of a pod from the scheduler at an address; `access` has the token to send.
+
+    Raises InvalidInputError without an answer, after a refusal, or if the pod does not exist.
+    """
+    clock = asyncio.get_running_loop().time
+    credentials = await _credentials(address, access)
+    trust = Trust(address.authority, is_blind=address.is_insecure)
+    place = _place(address)
+    tls = Tls(trust, lambda: None, clock)
+    connection = Connection(Access(place, "", tls, credentials, address.url))
+    path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    request = HttpRequest("GET", path, query=question.pairs())
+    try:
+        answer = await connection.client(qps=0, part="explain").try_once(request, timeout=WITHIN)
+    except NoAnswerError as error:
+        raise _no_answer(address, error) from None
+    finally:
+        connection.close()
+    return _read(address, answer, f"{namespace}/{name}")
+
+
+async def _credentials(address: SchedulerAddress, access: Access | None) -> Credentials:
+    """Return the credentials to send: tokens only, since the scheduler accepts nothing else."""
+    if address.token_file is not None:
+        return TokenFile(address.token_file, asyncio.get_running_loop().time)
+    if access is None:
+        title, where = "there is no token to show to the scheduler", address.url
+    else:
+        if (await access.credentials.header()).startswith("Bearer "):
+            return access.credentials
+        title, where = "the user of the kubeconfig has no token to show to the scheduler", access.where
+    help_ = ("`kubectl create token SERVICEACCOUNT > FILE` and `--token-file FILE` give one",)
+    raise InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=help_)])
+
+
+def _place(address: SchedulerAddress) -> ServerAddress:
+    try:
+        parts = urlsplit(address.url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), None, None
+    if not host or parts.scheme != "https" or parts.path.strip("/") or parts.query or parts.username:
+        title = f"`{address.url}` is no address of a scheduler"
+        help_ = ("write it as https://HOST:PORT",)
+        raise InvalidInputError([Diagnostic(AccessCode.NO_ANSWER, title, where="--server", help=help_)])
+    return ServerAddress(host, port or PORT, address.server_name)
+
+
+def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputError:
+    if "certificate" in error.reason:
+        help_ = "name who signed it with `--server-ca`; where its port is forwarded, `--insecure` will do"
+    else:
+        help_ = f"see that it runs; `kubectl -n kube-system port-forward POD {PORT}` brings its port here"
+    return InvalidInputError(
+        [Diagnostic(AccessCode.NO_ANSWER, error.reason, where=address.url, help=(help_,))]
+    )
+
+
+def _read(address: SchedulerAddress, answer: HttpAnswer, pod: str) -> Explained:
+    if answer.is_success:
+        try:
+            answered = msgspec.json.decode(answer.body, type=_Answered)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            title = "the server at this address explains no pods"
+            raise _problem(AccessCode.NO_ANSWER, title, address.url, "is it a scheduler of kdsl?") from None
+        return Explained(
+            answered.outcome,
+            answered.node,
+            answered.has_faults,
+            answered.standing,
+            answered.rules,
+            answered.text,
+            answered.explanation,
+            tuple(each.diagnostic(Severity.WARNING) for each in answered.diagnostics),
+        )
+    if answer.status == 400:
+        raise InvalidInputError(_problems(address, answer))
+    if answer.status in (401, 403):
+        help_ = "who may get a pod may have it explained: `kubectl auth can-i get pods -n NAMESPACE`"
+        title = "the scheduler cannot authenticate the caller" if answer.status == 401 else _text(answer)
+        raise _problem(AccessCode.REFUSED, title, address.url, help_)
+    if answer.status == 404:
+        title = f"the scheduler knows no pod `{pod}`"
+        help_ = "`-n` names its namespace; pods that have finished are not known"
+        raise _problem(AccessCode.NOT_FOUND, title, address.url, help_)
+    raise _problem(AccessCode.NO_ANSWER, _text(answer), address.url, "")
+
+
+def _problems(address: SchedulerAddress, answer: HttpAnswer) -> tuple[Diagnostic, ...]:
+    try:
+        found = msgspec.json.decode(answer.body, type=_Problems).diagnostics
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = ()
+    diagnostics = tuple(each.diagnostic() for each in found)
+    return diagnostics or (Diagnostic(AccessCode.NO_ANSWER, _text(answer), where=address.url),)
+
+
+def _text(answer: HttpAnswer) -> str:
+    """Return the message of a refusal; if it is no `Status`, its code and text."""
+    found: Mapping[str, Any] | None
+    try:
+        found = msgspec.json.decode(answer.body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = None
+    if found is not None:
+        return Refused.of(answer).message
+    text = visible(answer.body[:200].decode("utf-8", "replace").strip())
+    return text or f"the server answered {answer.status}"
+
+
+def _problem(code: AccessCode, title: str, where: str, help_: str) -> InvalidInputError:
+    return InvalidInputError([Diagnostic(code, title, where=where, help=(help_,) if help_ else ())])

@@ -1,0 +1,1 @@
+"""The controllers of the sandbox: workloads, volumes, kubelets and garbage collection."""

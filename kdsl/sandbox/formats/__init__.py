@@ -1,0 +1,1 @@
+"""The forms of requests and answers: bodies, patches, selectors, discovery, OpenAPI, printed rows."""

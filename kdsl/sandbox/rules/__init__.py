@@ -1,0 +1,1 @@
+"""The rules for objects: defaults, validation and admission."""
