@@ -28,6 +28,7 @@ from kdsl.check.model.rule_set import (
     CheckedQueue,
     Fns,
 )
+from kdsl.check.model.traversal import expressions_of
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.views.view import Views, load_views, read_views_file
 
@@ -158,10 +159,11 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
     """Return which pods on a node can make a device accept it, beside those with cards that leave.
 
     First whether new pods with cards can: a condition wants a card to be used. Then whether all pods count: a
-    condition reads their requests. A condition for which it is unclear whether use helps or harms, as with
-    `==`, counts as one that it harms: else each placement would wake all pods that wait for cards.
+    condition, the charge or the choice reads their requests. A condition for which it is unclear whether use
+    helps or harms, as with `==`, counts as one that it harms: else each placement would wake all pods that
+    wait for cards.
     """
-    wants_use = reads_pods = False
+    wants_use = False
     for section in (device.gates, device.fit):
         lets = [step for step in section.steps if isinstance(step, CheckedLet)]
         for test in section.steps:
@@ -170,8 +172,11 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
             found = _facts_of([test.condition], lets, section.scope, fns, has_parts=True)
             for fact, direction in found.items():
                 wants_use |= fact.name in _CARD_USE and direction is Direction.UP
-                reads_pods |= fact.name == "DeviceNode.requested"
-    return wants_use, reads_pods
+    finder = FactFinder(load_views(), fns, {}, has_parts=True)
+    for part in (device.gates, device.charge, device.order, device.fit, device.choosers):
+        for expr in expressions_of(part):
+            finder.seek(expr, Direction.EITHER)
+    return wants_use, any(fact.name == "DeviceNode.requested" for fact in finder.found)
 
 
 def _patterns(facts: FactDirections, reads: Iterable[str], views: Views) -> Patterns:
