@@ -7,7 +7,7 @@ lists the events that change each fact. Every event may change a fact that is no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from kdsl.check.analyses.facts import (
     FactDirections,
     FactFinder,
     FieldOwner,
+    PodCounts,
+    pod_counts,
     predicate_facts,
 )
 from kdsl.check.model.devices import CheckedDevice, CheckedTest
@@ -93,13 +95,14 @@ class Cures:
 
     With `is_local` the answer for a node depends on that node and the pod alone. Running the rule on the
     changed node then decides exactly. With `own_claims` only the pod's own PersistentVolumeClaims count, with
-    `volumes_only` only those other pods that have volumes.
+    `volumes_only` only those other pods that have volumes. With `counts` placed pods only matter for these.
     """
 
     patterns: Patterns
     is_local: bool
     own_claims: bool = False
     volumes_only: bool = False
+    counts: PodCounts = field(default_factory=dict, compare=False)
 
 
 def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
@@ -113,7 +116,9 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
     is_local = words <= _LOCAL_WORDS and not any(fact.name in _NOT_LOCAL for fact in facts)
     own_claims = _come_from(_OWN_CLAIMS, Resource.PERSISTENT_VOLUME_CLAIM, facts, views)
     volumes_only = _come_from(_OF_VOLUMES, Resource.ASSIGNED_POD, facts, views)
-    return Cures(patterns, is_local, own_claims, volumes_only)
+    counts, others = pod_counts(rule, views, fns)
+    is_counted = _come_from(frozenset(), Resource.ASSIGNED_POD, others, views)
+    return Cures(patterns, is_local, own_claims, volumes_only, counts if is_counted else {})
 
 
 def _come_from(known: frozenset[Fact], resource: Resource, facts: FactDirections, views: Views) -> bool:
