@@ -75,6 +75,9 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._leaving: set[str] = set()
         self._held: set[str] = set()
+        # The pod that is being reserved, and the events about it meanwhile.
+        self.reserving: PodInfo | None = None
+        self.postponed: list[ClusterEvent] = []
         self._next_flush = clock.now() + FLUSH_EVERY
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
         self.wakes_sleepers = True
@@ -271,7 +274,12 @@ class SchedulingQueue:
         return bool(self._asleep) or self._in_flight.holds_others(key)
 
     def notice(self, event: ClusterEvent) -> None:
-        """Wake the pods whose rejection the event may have cured."""
+        """Wake the pods whose rejection the event may have cured. Events about a pod that is being reserved
+        are postponed.
+        """
+        if self.reserving is not None and event.pod is not None and event.pod.key == self.reserving.key:
+            self.postponed.append(event)
+            return
         if event.resource in _COMPLETING:
             for pending in self._pods.values():
                 pod = self._complete(pending.queued.pod)
@@ -284,6 +292,13 @@ class SchedulingQueue:
         self._in_flight.record(event)
         for pending, urgency in self._asleep.woken(event):
             self._wake(pending, urgency, event_label(event))
+
+    def resume(self, is_undone: bool) -> None:
+        """Take the postponed events, or drop them if the reservation is undone."""
+        events, self.postponed = self.postponed, []
+        if not is_undone:
+            for event in events:
+                self.notice(event)
 
     def activate(self, keys: Iterable[str]) -> None:
         """Let pods be tried at once; a pod in flight is tried again at once if it fails."""
