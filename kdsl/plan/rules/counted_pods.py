@@ -49,7 +49,8 @@ class CountedPods:
 
     def __init__(self, rule: CheckedPredicate, counts: PodCounts, functions: CompiledFunctions) -> None:
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
-        self._pod, self._cluster = scope.slot_of("pod"), scope.slot_of("cluster")
+        for name in ("pod", "cluster"):
+            scope.slot_of(name)  # a rule need not read both
         first, _ = next(iter(counts.values()))
         other = scope.variable(first.variable)
         self._other = other.slot
@@ -105,7 +106,8 @@ class _Questions:
         """Return the questions of a rule; its names are known everywhere."""
         lets = [each for each in rule.body if isinstance(each, CheckedLet)]
         others = [each for each in rule.body if not isinstance(each, CheckedLet)]
-        found = [question for each in rule.applies for question in self._of(each)]
+        conditions = [*rule.applies, *(() if rule.narrow is None else (rule.narrow.names,))]
+        found = [question for each in conditions for question in self._of(each)]
         return self._named(lets, [*found, *self._of_all(others)])
 
     def _of_all(self, body: Sequence[CheckedStatement]) -> list[TypedExpr]:

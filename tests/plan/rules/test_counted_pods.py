@@ -44,6 +44,10 @@ BY_LEAST = f"""
   let xs = topology("zone").count(p, {OF} == "x")
   require xs.here(node) - xs.least(1) < 1 else "no"
 """
+BY_NAME = f"""
+  narrow to topology("zone").count(p, {OF} == "x").total() > 0 ? optional.of(["m"]) : optional.none()
+    else "no"
+"""
 BY_OTHERS = f"""
   let all = cluster.pods.size()
   require topology("zone").count(p, {OF} == "x" && all > 0).here(node) == 0 else "no"
@@ -87,6 +91,7 @@ def hints(body: str, *changes: tuple[PodInfo | None, PodInfo | None]) -> str:
         pytest.param(BY_MACRO, "-+--+--", id="a macro"),
         pytest.param(BY_BIND, "-+--+--", id="a name in an expression"),
         pytest.param(BY_CONDITION, "-+--+--", id="a condition of the rule"),
+        pytest.param(BY_NAME, "++--++-", id="the names of nodes"),
         pytest.param(WITH_FN, "-+--+--", id="a function of pods"),
         pytest.param(BY_OTHERS, "+++++++", id="a count that reads all pods"),
         pytest.param(BY_SUM, "+++++++", id="a sum"),
