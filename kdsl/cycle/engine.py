@@ -154,11 +154,11 @@ class Engine:
         self.nominator.delete(pod)
 
     def leave_queue(self, pod: PodInfo) -> None:
-        """Forget that a pod is pending, because another client has bound it. It leaves no room for other
-        pods.
+        """Forget that a pod is pending, because another client has bound it. What was kept for it may be free
+        even if it is on its nominated node: it has no cards there.
         """
         self.queue.delete(pod.key)
-        self.nominator.delete(pod, placed_on=pod.node_name)
+        self.nominator.delete(pod)
 
     def takes(self, pod: PodInfo) -> bool:
         """Return whether a profile decides the pod."""

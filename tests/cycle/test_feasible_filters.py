@@ -147,7 +147,8 @@ def test_a_plugin_that_fails_to_trim_candidates() -> None:
     assert (decision.outcome, decision.message) == (Outcome.ERROR, text)
 
 
-def test_a_plugin_that_keeps_no_candidate_is_asked_again_after_its_events() -> None:
+@pytest.mark.parametrize("has_failed", [False, True])
+def test_a_plugin_that_keeps_no_candidate_is_asked_again_after_its_events(has_failed: bool) -> None:
     room = plugin(
         filter=lambda nodes: StatusColumn.of([BUSY if node.pods else None for node in nodes.nodes()]),
         may_preempt=always(None),
@@ -157,10 +158,10 @@ def test_a_plugin_that_keeps_no_candidate_is_asked_again_after_its_events() -> N
         events=lambda: (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),),
     )
     late = plugin(
-        trim_candidates=lambda candidates: [each for each in candidates if is_open],
+        trim_candidates=lambda candidates: candidates if is_open else none,
         events=lambda: (EventPattern(Resource.NODE, Action.NODE_LABEL),),
     )
-    is_open = False
+    is_open, none = False, Status(Code.ERROR, ("no answer",)) if has_failed else []
     full = cluster(1)
     full.add_pod(pod("old", node_name="n0"))
     with Engine([table({"Room": room, "Late": late}, preemption="Room")], full, ManualClock()) as engine:

@@ -121,7 +121,9 @@ def with_cards(name: str, count: int, priority: int, **fields: Any) -> PodInfo:
     return PodInfo.of(with_defaults(made)).with_fields(priority=priority, **fields)
 
 
-def test_cards_that_are_kept_for_no_pod_any_more_wake_pods() -> None:
+@pytest.mark.parametrize("bound_to", ["", "n", "m"])
+def test_cards_that_are_kept_for_no_pod_any_more_wake_pods(bound_to: str) -> None:
+    """The pod is gone, or another scheduler binds it, without cards."""
     cluster = ClusterCache()
     cluster.add_node(of_size(9))
     cheap = Settings(plugins={"default-binder": {}})
@@ -133,7 +135,12 @@ def test_cards_that_are_kept_for_no_pod_any_more_wake_pods() -> None:
         vip = with_cards("vip", 2, 9, nominated_node_name="n")
         engine.nominator.add(vip)
         assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=9)] == [""]
-        engine.nominator.delete(vip)
+        if bound_to:
+            engine.enqueue(vip)
+            engine.leave_queue(vip.on(bound_to))
+            cluster.add_pod(vip.on(bound_to))
+        else:
+            engine.nominator.delete(vip)
         assert [each.node for each in engine.decisions([], attempts=9)] == ["n"]
 
 
