@@ -45,6 +45,9 @@ CONDITIONS = [
     "cluster.nodeCount + node.podCount < 4",
     'cluster.pods.filter(p, p.labels[?"zone"].orValue("") == "x").size() < 2',
     'topology("zone").count(p, p.priority > 0).here(node) <= 1',
+    'topology("zone").count(p, p.labels[?"zone"].orValue("") == "x").least(1) > 0 || node.unschedulable',
+    '["x", "y"].all(z, topology("zone").count(p, p.labels[?"zone"].orValue("") == z).total() < 2)',
+    '["x", "y"].exists(z, topology("zone").count(p, p.labels[?"zone"].orValue("") == z).here(node) == 1)',
     'node.taints.exists(t, t.key == "a") ? node.podCount > 0 : node.podCount < 2',
     'pod.namespaceLabels[?"zone"].orValue("") != "x"',
 ]

@@ -151,11 +151,11 @@ class Engine:
         self.nominator.delete(pod)
 
     def leave_queue(self, pod: PodInfo) -> None:
-        """Forget that a pod is pending, because another client has bound it. It leaves no room for other
-        pods.
+        """Forget that a pod is pending, because another client has bound it. What was kept for it may be free
+        even if it is on its nominated node: it has no cards there.
         """
         self.queue.delete(pod.key)
-        self.nominator.delete(pod, placed_on=pod.node_name)
+        self.nominator.delete(pod)
 
     def takes(self, pod: PodInfo) -> bool:
         """Return whether a profile decides the pod."""
@@ -317,7 +317,7 @@ class Engine:
             return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
         if rejection is not None:
             return record.decision(Outcome.UNSCHEDULABLE, message=rejection.message)
-        return self._publish(self._placer.place(attempt, record.decision(Outcome.PLACED, node=node)))
+        return self._publish(self._place(attempt, record.decision(Outcome.PLACED, node=node)))
 
     def waking_events(self, key: str) -> tuple[str, ...]:
         """Return in words the events that would give the pending pod `namespace/name` another attempt."""
@@ -359,7 +359,25 @@ class Engine:
         except PluginError as error:
             self.nominator.clear(pod)
             return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
-        return self._placer.place(attempt, record.decision(Outcome.PLACED, node=node))
+        return self._place(attempt, record.decision(Outcome.PLACED, node=node))
+
+    def _place(self, attempt: Attempt, decision: Decision) -> Decision:
+        """Reserve the decision's node, and bind the pod there.
+
+        If a plugin turns it away at once, nothing has changed for other pods, and none was tried meanwhile:
+        told of that, two such pods would wake each other for ever.
+        """
+        queue, promised = self.queue, self.nominator.node_of(attempt.pod)
+        queue.reserving, is_undone = attempt.pod, False
+        try:
+            reserved, ended = self._placer.reserve(attempt, decision)
+            is_undone = ended is not None and ended.outcome is not Outcome.WAITING
+        finally:
+            queue.reserving = None
+            if queue.postponed:
+                # The room of a nominated pod was kept for it before, and is free now.
+                queue.resume(is_undone and not promised)
+        return ended or self._placer.bind(reserved)
 
     def _reason_to_skip(self, pod: PodInfo, table: HookTable | None) -> str:
         if table is None:

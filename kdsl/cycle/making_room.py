@@ -98,7 +98,8 @@ class RoomMaker:
             return
         for victim in decision.victims:
             pod = self.cluster.pod(victim.pod)
-            if pod is not None and not self._stop(victim.pod):
+            # One that another client has bound meanwhile is not assumed any more, and would stay.
+            if pod is not None and not (self.cluster.is_assumed(victim.pod) and self._stop(victim.pod)):
                 self.evictor.evict(pod, victim.condition, attempt.pod)
 
     def _stop(self, victim: str) -> bool:

@@ -36,12 +36,12 @@ class Nominator:
         identity = _identity(pod)
         before = self._nodes.get(identity, "")
         node = "" if pod.node_name else node or pod.nominated_node_name or before
-        self._remove(pod)
+        former = self._remove(pod)
         if node:
             self._nodes[identity] = node
             self._pods_by_node.setdefault(node, {})[identity] = pod
-        if before and before not in (node, pod.node_name):
-            self._withdrawn(pod)
+        if former is not None and before not in (node, pod.node_name):
+            self._withdrawn(former)
 
     def reset(self, promised: Iterable[tuple[PodInfo, str]] = ()) -> None:
         """Forget everything, and nominate pods for nodes in this order; `withdrawn` is not called."""
@@ -76,20 +76,22 @@ class Nominator:
         """Forget a pod that is gone or was placed, on its nominated node or another."""
         if not self._nodes:
             return
-        node = self._remove(pod)
-        if node and node != placed_on:
-            self._withdrawn(pod)
+        node = self._nodes.get(_identity(pod), "")
+        former = self._remove(pod)
+        if former is not None and node != placed_on:
+            self._withdrawn(former)
 
-    def _remove(self, pod: PodInfo) -> str:
-        """Remove a pod and return its nominated node."""
+    def _remove(self, pod: PodInfo) -> PodInfo | None:
+        """Remove a pod; return the version of it that was nominated, if any."""
         identity = _identity(pod)
         node = self._nodes.pop(identity, "")
         pods = self._pods_by_node.get(node)
-        if pods is not None:
-            pods.pop(identity, None)
-            if not pods:
-                del self._pods_by_node[node]
-        return node
+        if pods is None:
+            return None
+        former = pods.pop(identity, None)
+        if not pods:
+            del self._pods_by_node[node]
+        return former
 
     def node_of(self, pod: PodInfo) -> str:
         """Return the nominated node of the pod, or an empty string."""

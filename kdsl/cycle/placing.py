@@ -36,8 +36,8 @@ class Placer:
     under_way: dict[str, Reserved] = field(default_factory=dict)
     """The pods that are being bound, by key."""
 
-    def place(self, attempt: Attempt, decision: Decision) -> Decision:
-        """Reserve the decision's node, run Permit, and bind unless a plugin asks to wait."""
+    def reserve(self, attempt: Attempt, decision: Decision) -> tuple[Reserved, Decision | None]:
+        """Reserve the decision's node, and run Permit. The decision is None if the pod can be bound now."""
         node, statement = decision.node, Statement(self.cluster)
         reserved = Reserved(attempt, decision, statement)
         statement.assume(attempt, node)
@@ -45,16 +45,16 @@ class Placer:
         try:
             rejection = statement.reserve(attempt, node)
             if rejection is not None:
-                return self.turn_away(reserved, rejection)
+                return reserved, self.turn_away(reserved, rejection)
             permission = run_permits(attempt, node)
         except PluginError as error:
-            return self._fail(reserved, str(error), error.fault)
+            return reserved, self._fail(reserved, str(error), error.fault)
         if permission.rejection is not None:
-            return self.turn_away(reserved, permission.rejection)
+            return reserved, self.turn_away(reserved, permission.rejection)
         if permission.waits:
             self.waiting.hold(attempt.pod.key, permission.waits, self.clock.now(), reserved)
-            return decision.with_fields(outcome=Outcome.WAITING, message=WAITING)
-        return self.bind(reserved)
+            return reserved, decision.with_fields(outcome=Outcome.WAITING, message=WAITING)
+        return reserved, None
 
     def bind(self, reserved: Reserved) -> Decision:
         """Bind a pod that no Permit hook holds any more, or begin to."""

@@ -47,6 +47,10 @@ class ClusterSource(Protocol):
         """Count the pod on the node from now on, before it is bound."""
         ...
 
+    def is_assumed(self, key: str) -> bool:
+        """Return whether the pod `namespace/name` is assumed and not yet seen on its node."""
+        ...
+
     def forget(self, key: str) -> object:
         """Remove the assumed pod `namespace/name` again."""
         ...

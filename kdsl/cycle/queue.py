@@ -28,7 +28,7 @@ from kdsl.cycle.heaps import Heaps
 from kdsl.cycle.pending import PendingPod, Rejectors
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.sleepers import Sleepers
-from kdsl.cycle.waking import Urgency, urgency_of
+from kdsl.cycle.waking import FORCE_ACTIVATE, Urgency, urgency_of
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Backoff, QueuedPod
 
@@ -45,6 +45,7 @@ POD_ADD = "UnschedulablePodAdd"
 FAILURE = "ScheduleAttemptFailure"
 WITHDRAWN = "AssignedPodDelete"
 TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, label="UnschedulableTimeout")
+RULES_CHANGED = ClusterEvent(Resource.ANY, Action.ALL, label="RulesChanged")
 
 
 class SchedulingQueue:
@@ -74,6 +75,9 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._leaving: set[str] = set()
         self._held: set[str] = set()
+        # The pod that is being reserved, and the events about it meanwhile.
+        self.reserving: PodInfo | None = None
+        self.postponed: list[ClusterEvent] = []
         self._next_flush = clock.now() + FLUSH_EVERY
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
         self.wakes_sleepers = True
@@ -166,9 +170,9 @@ class SchedulingQueue:
         event = pending_pod_event(before, pod)
         if event is None:
             return
-        if pending.key in self._asleep and self._routes.table_of(before) is not self._routes.table_of(pod):
+        if self._routes.table_of(before) is not self._routes.table_of(pod):
             # Another profile decides it now: the rules that rejected it may not be among its rules.
-            self._wake(pending, Urgency.AFTER_BACKOFF, event_label(event))
+            event = replace(event, resource=Resource.ANY, label=event_label(event))
         self.notice(event)
 
     def _replace(self, pending: PendingPod, pod: PodInfo) -> None:
@@ -221,7 +225,7 @@ class SchedulingQueue:
         pending = self._pods.get(key)
         self._in_flight.end(key)
         if pending is not None:
-            pending.queued = queued.tried(-1)
+            pending.queued = pending.queued.tried(-1)
             self._enter(self._active, pending)
 
     def done(self, key: str, *, is_placed: bool = True) -> None:
@@ -270,7 +274,12 @@ class SchedulingQueue:
         return bool(self._asleep) or self._in_flight.holds_others(key)
 
     def notice(self, event: ClusterEvent) -> None:
-        """Wake the pods whose rejection the event may have cured."""
+        """Wake the pods whose rejection the event may have cured. Events about a pod that is being reserved
+        are postponed.
+        """
+        if self.reserving is not None and event.pod is not None and event.pod.key == self.reserving.key:
+            self.postponed.append(event)
+            return
         if event.resource in _COMPLETING:
             for pending in self._pods.values():
                 pod = self._complete(pending.queued.pod)
@@ -284,17 +293,24 @@ class SchedulingQueue:
         for pending, urgency in self._asleep.woken(event):
             self._wake(pending, urgency, event_label(event))
 
+    def resume(self, is_undone: bool) -> None:
+        """Take the postponed events, or drop them if the reservation is undone."""
+        events, self.postponed = self.postponed, []
+        if not is_undone:
+            for event in events:
+                self.notice(event)
+
     def activate(self, keys: Iterable[str]) -> None:
         """Let pods be tried at once; a pod in flight is tried again at once if it fails."""
         for key in keys:
             pending = self._pods.get(key)
-            force = ClusterEvent(Resource.ANY, Action.ALL, target=key, label="ForceActivate")
             if key in self._in_flight:
-                self._in_flight.record(force)
-            elif pending is not None and key not in self._active:
+                event = ClusterEvent(Resource.ANY, Action.ALL, target=key, label=FORCE_ACTIVATE)
+                self._in_flight.record(event)
+            elif pending is not None and not self._is_tried(key):
                 self._backoff.remove(key)
                 self._error_backoff.remove(key)
-                self._wake(pending, Urgency.AT_ONCE, force.label)
+                self._wake(pending, Urgency.AT_ONCE, FORCE_ACTIVATE)
 
     def try_elsewhere(self, key: str) -> None:
         """Wake a sleeping pod whose nomination another pod has ended: it waits for room that is not made for
@@ -307,9 +323,13 @@ class SchedulingQueue:
     def back_off(self, key: str) -> None:
         """Let a pod be tried after its backoff, as after an error: not sooner, even if no other pod waits."""
         pending = self._pods.get(key)
-        if pending is not None and key not in self._in_flight and key not in self._active:
+        if pending is not None and not self._is_tried(key):
             self._backoff.remove(key)
             self._enter(self._error_backoff, pending, FAILURE)
+
+    def _is_tried(self, key: str) -> bool:
+        """Return whether a pod is in an attempt, is being bound, or comes next."""
+        return key in self._in_flight or key in self._leaving or key in self._active
 
     def flush(self) -> None:
         """Activate the pods whose backoff is over, and wake the pods that slept for more than five
@@ -360,14 +380,16 @@ class SchedulingQueue:
     def reroute(self) -> None:
         """Move the waiting pods to their places after a change of profiles.
 
-        Rejected and gated pods are tried again: the rule that rejected them may be gone.
+        Rejected and gated pods are tried again, also those that are rejected later by former rules: the rule
+        that rejected them may be gone.
         """
+        self._in_flight.record(RULES_CHANGED)
         asleep = tuple(self._asleep)
         for heaps in (self._active, self._backoff, self._error_backoff):
             for key in heaps.clear():
                 self._enter(heaps, self._pods[key])
         for key in asleep:
-            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged")
+            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, RULES_CHANGED.label)
 
     # ---- moving ------------------------------------------------------------------------------------------
 

@@ -26,7 +26,6 @@ from kdsl.cycle.search import Search
 from kdsl.cycle.selection import Choice
 from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.faults import Fault
-from kdsl.hooks.specs import Nominated
 from kdsl.hooks.status import Code
 
 
@@ -78,7 +77,7 @@ class AttemptRecord(Struct, eq=False):
             postfilter=None if result is None else result.status,
             nominated="" if nominated is None else nominated.node,
             victims=() if nominated is None or not nominated.node else self._victims(nominated.victims),
-            blockers=() if result is None else self._blockers(nominated),
+            blockers=() if result is None else self._blockers(result),
             rules=attempt.table.rules or self.options.rules,
             snapshot=attempt.snapshot.version,
             verdicts=self._verdicts() if self.detail is Detail.FULL else (),
@@ -88,9 +87,15 @@ class AttemptRecord(Struct, eq=False):
         scheduler = self.attempt.pod.scheduler_name
         return tuple(Victim.of(pod, scheduler) for pod in pods)
 
-    def _blockers(self, nominated: Nominated | None) -> tuple[str, ...]:
-        hooks = self.attempt.table.preemption
-        return () if hooks is None else (hooks.plugin, *(() if nominated is None else nominated.blockers))
+    def _blockers(self, result: PostFilterResult) -> tuple[str, ...]:
+        table, nominated, status = self.attempt.table, result.nominated, result.status
+        if table.preemption is None:
+            return ()
+        found = [table.preemption.plugin, *(() if nominated is None else nominated.blockers)]
+        if status is not None and status.code is Code.ERROR:
+            # A plugin may have failed to choose among the candidates.
+            found += [plugin for plugin, _ in table.trims]
+        return tuple(found)
 
     def _prefilter(self) -> PreFilter:
         if self.search is None:

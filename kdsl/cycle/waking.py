@@ -24,6 +24,7 @@ class Urgency(IntEnum):
     AT_ONCE = 2
 
 
+FORCE_ACTIVATE: Final = "ForceActivate"
 _DEPARTURE: Final = EventPattern(Resource.ASSIGNED_POD, Action.DELETE)
 _NEW_NODE: Final = Wake((EventPattern(Resource.NODE, Action.ADD),))
 
@@ -95,18 +96,20 @@ def is_affected(pending: PendingPod, event: ClusterEvent) -> bool:
     pod = pending.queued.pod
     if event.target:
         return event.target == pod.key
-    if event.resource is not Resource.TARGET_POD and event.pod is not None and event.pod.key == pod.key:
-        # Its own reservation, made or undone, does not wake a pod.
+    other = event.pod
+    is_own = other is not None and (other.key, other.uid) == (pod.key, pod.uid)
+    if is_own and event.resource is not Resource.TARGET_POD:
+        # Its own reservation, made or undone, does not wake a pod; that of a former pod of its name does.
         return False
     return event.priority is None or pod.priority <= event.priority
 
 
 def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent) -> Urgency:
-    """Return the effect of an event on a pod that sleeps."""
+    """Return the effect of an event on a pod that sleeps. No hint is asked about an event of any resource."""
     if not is_affected(pending, event):
         return Urgency.NONE
-    if event.label == "ForceActivate":
-        return Urgency.AT_ONCE
+    if event.resource is Resource.ANY:
+        return Urgency.AT_ONCE if event.label == FORCE_ACTIVATE else Urgency.AFTER_BACKOFF
     pod = pending.queued.pod
     for wake, urgency in waits_of(pending, table):
         if wake.concerns(event) and wake.is_worth_it(pod, event):

@@ -45,7 +45,7 @@ class Nominated:
     """A PostFilter answer: the pod may run on `node` once `victims` (keys `namespace/name`) are gone.
 
     Without a `node` no room was found, for these `reasons`: the pod loses its nomination. `blockers` are the
-    plugins that reject the pod even beside the pods that stay.
+    plugins that reject the pod even beside the pods that stay, or the one that keeps no candidate.
     """
 
     node: str = ""

@@ -61,7 +61,7 @@ UNDECLARED = Wake()
 _REJECTING = frozenset(
     (
         *("events", "pre_enqueue", "pre_filter", "filter", "filter_node", "filter_feasible"),
-        *("post_filter", "reserve", "permit", "pre_bind_pre_flight", "pre_bind", "bind"),
+        *("post_filter", "trim_candidates", "reserve", "permit", "pre_bind_pre_flight", "pre_bind", "bind"),
     )
 )
 """Hooks of plugins that can keep a pod waiting."""

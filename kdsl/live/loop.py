@@ -166,6 +166,9 @@ class SchedulingLoop:
     def room_is_made(self, preemption: PlannedPreemption, problem: str) -> None:
         """Activate a preemptor: its victims are being deleted, or that failed."""
         pod = preemption.preemptor
+        pending = self._engine.queue.pending(pod.key)
+        if pending is None or pending.queued.pod.uid != pod.uid:
+            return  # a later pod of its name may wait for room of its own
         self._engine.queue.let_go(pod.key)
         if problem:
             self._try_again(pod)

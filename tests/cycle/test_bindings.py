@@ -142,6 +142,42 @@ def test_what_the_end_of_a_given_up_binding_frees_wakes_others_as_well() -> None
     assert try_b() is Outcome.BINDING
 
 
+def test_the_end_of_a_given_up_binding_wakes_the_next_pod_of_that_name() -> None:
+    """As a StatefulSet makes them: the volume of the former pod is theirs once its request has ended."""
+    events = (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),)
+    is_taken = Status(Code.UNSCHEDULABLE, ("taken",))
+    world = World(events=lambda: events, filter_node=lambda: is_taken if len(world.log) == 1 else None)
+    reserved = world.begin("a")
+    world.log.append("the volume is taken")
+    world.engine.give_up(pod("a"))
+    queue = world.engine.queue
+    queue.add(pod("a").with_fields(uid="next"))
+    queued = queue.pop()
+    assert queued is not None
+    assert world.engine.schedule_one(queued).outcome is Outcome.UNSCHEDULABLE
+    world.engine.finish(BindingResult(reserved, BindingEnd.FAILED, "stopped"))
+    assert queue.place_of("default/a") == "backoff"
+
+
+def test_a_held_pod_that_former_rules_reject_is_tried_by_the_new_ones() -> None:
+    deaf = {"events": lambda: (EventPattern(Resource.NODE, Action.ADD),)}
+    world = World(permit=always(Wait(10 * SECOND)), **deaf)
+    engine = world.engine
+    for name in ("a", "b"):
+        engine.queue.add(pod(name))
+        queued = engine.queue.pop()
+        assert queued is not None
+        assert engine.schedule_one(queued).outcome is Outcome.WAITING
+        world.clock.advance(SECOND)
+    assert engine.waiting.reject("default/a", "P", "no")
+    assert [one.outcome for one in engine.settle()] == [Outcome.UNSCHEDULABLE]
+    engine.adopt([table({"P": plugin(filter_node=lambda: None, **deaf)})], None, EngineOptions())
+    assert engine.queue.place_of("default/a") == "backoff"
+    assert engine.waiting.reject("default/b", "P", "no")
+    assert [one.outcome for one in engine.settle()] == [Outcome.UNSCHEDULABLE]
+    assert engine.queue.place_of("default/b") == "backoff"
+
+
 def test_room_that_is_given_back_wakes_others_once_it_is_there() -> None:
     world = World()
     reserved = world.begin()

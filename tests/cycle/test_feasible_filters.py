@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
@@ -142,6 +145,34 @@ def test_a_plugin_that_fails_to_trim_candidates() -> None:
         decision = engine.schedule_one(pod())
     text = 'running preemption "Late": ZeroDivisionError: division by zero'
     assert (decision.outcome, decision.message) == (Outcome.ERROR, text)
+
+
+@pytest.mark.parametrize("has_failed", [False, True])
+def test_a_plugin_that_keeps_no_candidate_is_asked_again_after_its_events(has_failed: bool) -> None:
+    room = plugin(
+        filter=lambda nodes: StatusColumn.of([BUSY if node.pods else None for node in nodes.nodes()]),
+        may_preempt=always(None),
+        find_victims=lambda pods: pods,
+        enough_candidates=always(1),
+        rank_candidate=always(0),
+        events=lambda: (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),),
+    )
+    late = plugin(
+        trim_candidates=lambda candidates: candidates if is_open else none,
+        events=lambda: (EventPattern(Resource.NODE, Action.NODE_LABEL),),
+    )
+    is_open, none = False, Status(Code.ERROR, ("no answer",)) if has_failed else []
+    full = cluster(1)
+    full.add_pod(pod("old", node_name="n0"))
+    with Engine([table({"Room": room, "Late": late}, preemption="Room")], full, ManualClock()) as engine:
+        (decision,) = engine.decisions([pod()], attempts=9)
+        assert (decision.victims, decision.blockers) == ((), ("Room", "Late"))
+        full.add_node(NodeFacts("n0", unschedulable=True))
+        assert list(engine.decisions([], attempts=9)) == []
+        is_open = True
+        full.add_node(NodeFacts("n0", unschedulable=True, labels=FrozenMap({"k": "v"})))
+        (decision,) = engine.decisions([], attempts=9)
+        assert decision.nominated == "n0"
 
 
 def test_an_error_at_the_promised_node_is_not_the_end_of_the_search() -> None:

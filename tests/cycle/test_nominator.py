@@ -66,3 +66,15 @@ def test_pods_without_uid_are_told_apart_by_key() -> None:
     nominator.add(PodInfo("a"), "n0")
     nominator.add(PodInfo("b"), "n0")
     assert rivals(nominator, PodInfo("a")) == {"n0": ["b"]}
+
+
+def test_the_version_that_was_nominated_leaves_the_room() -> None:
+    """Another scheduler binds the pod elsewhere, without the cards that were kept for it."""
+    left: list[PodInfo] = []
+    nominator = Nominator(left.append)
+    for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2")):
+        nominator.add(pod(name), node)
+    nominator.delete(pod("a", node_name="n2"), placed_on="n2")
+    nominator.add(pod("b", labels={"x": "y"}), "n2")
+    nominator.delete(pod("c", node_name="n2"), placed_on="n2")
+    assert left == [pod("a"), pod("b")]

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cycle.binding import MAX_WAIT
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status
 
-from tests.cycle.world import always, cluster, plugin, pod, table
+from tests.cycle.world import always, cluster, engine, plugin, pod, table
 
 SECOND = 10**9
 REFUSAL = Status(Code.UNSCHEDULABLE, ("taken",))
@@ -163,3 +164,30 @@ class TestWaiting:
         world = World(permit=always(Wait(0)))
         outcomes = [decision.outcome for decision in world.engine.decisions([pod()])]
         assert outcomes == [Outcome.WAITING, Outcome.UNSCHEDULABLE]
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_pods_that_are_turned_away_do_not_wake_each_other(point: str) -> None:
+    """The plugin names no events, so any event wakes its pods."""
+    with engine({"P": plugin(**{point: always(REFUSAL)})}) as scheduler:
+        assert len(list(scheduler.decisions([pod("a"), pod("b")], attempts=9))) == 2
+        scheduler.nominator.add(pod("c", priority=1), "n1")
+        scheduler.queue.add(pod("c", priority=1))
+        # The room that was kept for the third is free for the others.
+        assert [one.pod for one in scheduler.decisions([], attempts=2)] == [
+            f"default/{name}" for name in "cab"
+        ]
+
+
+def test_what_a_pod_reserves_is_told_to_others_once_it_stays() -> None:
+    friendly = plugin(
+        events=lambda: (EventPattern(Resource.ASSIGNED_POD, Action.ADD),),
+        filter_node=lambda pod, node: None if pod.name == "a" or node.pods else REFUSAL,
+    )
+    with engine({"P": friendly}) as scheduler:
+        found = scheduler.decisions([pod("b", priority=1), pod("a")], attempts=2)
+        assert [(one.pod, bool(one.node)) for one in found] == [
+            ("default/b", False),
+            ("default/a", True),
+            ("default/b", True),
+        ]

@@ -241,12 +241,20 @@ def test_a_victim_that_waits_for_permission_is_sent_back_and_not_evicted() -> No
     assert evicting.names == ["b"]
 
 
-@pytest.mark.parametrize(("is_stopped", "evicted"), [(True, []), (False, ["a"])])
-def test_a_victim_that_is_being_bound_is_stopped_or_evicted(is_stopped: bool, evicted: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("is_stopped", "is_seen", "evicted"),
+    [(True, False, []), (False, False, ["a"]), (True, True, ["a"])],
+    ids=["stopped", "too late", "bound by another client"],
+)
+def test_a_victim_that_is_being_bound_is_stopped_or_evicted(
+    is_stopped: bool, is_seen: bool, evicted: list[str]
+) -> None:
     evicting, beside = Evicting(), Beside()
     beside.is_stopped = is_stopped
-    engine, _ = world({"n": 1}, evictor=evicting, bindings=beside)
+    engine, cache = world({"n": 1}, evictor=evicting, bindings=beside)
     assert engine.schedule_one(sized("a", 1, 1)).outcome is Outcome.BINDING
+    if is_seen:
+        cache.add_pod(sized("a", 1, 1, "n"))
     assert victims(engine.schedule_one(sized("p", 1, 10))) == ["a"]
     assert evicting.names == evicted
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, EventPattern, Resource
@@ -332,6 +332,29 @@ def test_a_pod_that_comes_to_another_profile_is_tried_again(clock: ManualClock) 
     assert queue.place_of("default/a") == "backoff"
 
 
+def test_a_pod_that_comes_to_another_profile_during_its_attempt_is_tried_again(clock: ManualClock) -> None:
+    deaf = plugin(events=lambda: (EventPattern(Resource.NODE),), filter=lambda: None)
+    tables = [table({"Fit": deaf}, scheduler=scheduler) for scheduler in ("one", "two")]
+    queue = SchedulingQueue(Routes(tables), clock)
+    for name, other in (("a", "two"), ("b", "one")):
+        queue.add(pod(name, scheduler_name="one"))
+        assert queue.pop() is not None
+        queue.update(pod(name, scheduler_name=other, labels={"x": "y"}))
+        queue.requeue(f"default/{name}", FIT)
+    assert (queue.place_of("default/a"), queue.place_of("default/b")) == ("backoff", "unschedulable")
+
+
+def test_a_pod_that_is_put_back_keeps_its_changes(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    queued = queue.pop()
+    assert queued is not None
+    queue.update(pod("a", labels={"x": "y"}))
+    queue.put_back(queued)
+    queued = queue.pop()
+    assert queued is not None and (queued.attempts, dict(queued.pod.labels)) == (1, {"x": "y"})
+
+
 def test_an_active_pod_that_changes_changes_its_place(clock: ManualClock) -> None:
     queue = queue_of(clock)
     for name in ("a", "b"):
@@ -382,6 +405,10 @@ STEPS: dict[str, Callable[[SchedulingQueue, ManualClock, str], object]] = {
     "events": lambda queue, clock, name: [queue.notice(event) for event in EVENTS],
     "wait": lambda queue, clock, name: (clock.advance(MAX_ASLEEP), queue.flush()),
     "reroute": lambda queue, clock, name: queue.reroute(),
+    "bind": lambda queue, clock, name: queue.leave(f"default/{name}"),
+    "back off": lambda queue, clock, name: queue.back_off(f"default/{name}"),
+    "hold": lambda queue, clock, name: queue.hold(f"default/{name}"),
+    "let go": lambda queue, clock, name: queue.let_go(f"default/{name}"),
 }
 
 
@@ -405,6 +432,8 @@ def test_what_a_promised_node_was_is_not_shown(clock: ManualClock, promised: str
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(STEPS)), st.sampled_from("abc")), max_size=25))
+@example([("add", "a"), ("pop", "a"), ("bind", "a"), ("activate", "a")])
+@example([("add", "a"), ("pop", "a"), ("bind", "a"), ("back off", "a")])
 def test_a_pod_is_in_one_place(steps: list[tuple[str, str]]) -> None:
     gate = plugin(pre_enqueue=lambda pod: Status(Code.UNRESOLVABLE, ("c",)) if pod.name == "c" else None)
     clock = ManualClock(1_000 * SECOND)
@@ -414,7 +443,7 @@ def test_a_pod_is_in_one_place(steps: list[tuple[str, str]]) -> None:
         for key in ("default/a", "default/b", "default/c"):
             holders = (
                 *(heaps for heaps in (queue._active, queue._backoff, queue._error_backoff) if key in heaps),
-                *(held for held in (queue._asleep, queue._in_flight) if key in held),
+                *(held for held in (queue._asleep, queue._in_flight, queue._leaving) if key in held),
             )
             assert len(holders) == (queue.pending(key) is not None)
 

@@ -90,9 +90,11 @@ def test_every_hook_is_called_by_the_cycle() -> None:
         preemption="All",
         predicates=("All", "PerNode"),
     )
-    engine = Engine([frozen], cluster(2), ManualClock())
+    cache = cluster(2)
+    engine = Engine([frozen], cache, ManualClock())
     engine.nominator.add(pod("vip", priority=9), "n0")
     outcomes = [one.outcome for one in engine.decisions([pod("fine"), pod("giant"), pod("unlucky")])]
 
     assert outcomes == [Outcome.PLACED, Outcome.UNSCHEDULABLE, Outcome.UNSCHEDULABLE]
+    cache.remove_node("n1")
     assert set(hook_names()) == called

@@ -73,3 +73,24 @@ def test_who_lost_the_lease_deletes_no_further_victim() -> None:
         assert len(world.api.sent("DELETE", "low-1")) == len(world.api.sent("DELETE", "low-2")) == 1
 
     live(scenario)
+
+
+def test_room_for_a_former_pod_of_its_name_lets_no_pod_go() -> None:
+    async def scenario(world: World) -> None:
+        world.api.create("nodes", node("n1", cpu=1))
+        world.api.create("pods", pod("low", on="n1"))
+        world.api.faults.append(Fault("DELETE", "pods/low", delay=3.0, status=403))
+        world.api.faults.append(Fault("DELETE", "pods/low", delay=30.0))
+        await world.run(0.1)
+        world.api.create("pods", pod("high", priority=100))
+        await world.run(1.0)
+        world.api.remove("pods", "default/high")
+        world.api.create("pods", pod("high", priority=100))
+        queue = world.scheduler.engine.queue
+        await world.run(1.0)
+        queue.activate(["default/high"])
+        assert queue.place_of("default/high") == "gated"
+        await world.run(4.0)
+        assert queue.place_of("default/high") == "gated"
+
+    live(scenario)

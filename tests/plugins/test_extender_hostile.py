@@ -35,6 +35,9 @@ def talking(talk: Talk, heard: list[bytes] | None = None) -> Iterator[str]:
                 try:
                     (heard if heard is not None else []).append(channel.recv(1 << 16))
                     talk(channel)
+                    channel.shutdown(socket.SHUT_WR)
+                    while channel.recv(1 << 16):
+                        pass  # closing with unread bytes would reset the connection
                 except OSError:
                     return  # the client has left
 

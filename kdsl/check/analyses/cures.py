@@ -7,7 +7,7 @@ lists the events that change each fact. Every event may change a fact that is no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from kdsl.check.analyses.facts import (
     FactDirections,
     FactFinder,
     FieldOwner,
+    PodCounts,
+    pod_counts,
     predicate_facts,
 )
 from kdsl.check.model.devices import CheckedDevice, CheckedTest
@@ -28,6 +30,7 @@ from kdsl.check.model.rule_set import (
     CheckedQueue,
     Fns,
 )
+from kdsl.check.model.traversal import expressions_of
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.views.view import Views, load_views, read_views_file
 
@@ -92,13 +95,14 @@ class Cures:
 
     With `is_local` the answer for a node depends on that node and the pod alone. Running the rule on the
     changed node then decides exactly. With `own_claims` only the pod's own PersistentVolumeClaims count, with
-    `volumes_only` only those other pods that have volumes.
+    `volumes_only` only those other pods that have volumes. With `counts` placed pods only matter for these.
     """
 
     patterns: Patterns
     is_local: bool
     own_claims: bool = False
     volumes_only: bool = False
+    counts: PodCounts = field(default_factory=dict, compare=False)
 
 
 def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
@@ -112,7 +116,9 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
     is_local = words <= _LOCAL_WORDS and not any(fact.name in _NOT_LOCAL for fact in facts)
     own_claims = _come_from(_OWN_CLAIMS, Resource.PERSISTENT_VOLUME_CLAIM, facts, views)
     volumes_only = _come_from(_OF_VOLUMES, Resource.ASSIGNED_POD, facts, views)
-    return Cures(patterns, is_local, own_claims, volumes_only)
+    counts, others = pod_counts(rule, views, fns)
+    is_counted = _come_from(frozenset(), Resource.ASSIGNED_POD, others, views)
+    return Cures(patterns, is_local, own_claims, volumes_only, counts if is_counted else {})
 
 
 def _come_from(known: frozenset[Fact], resource: Resource, facts: FactDirections, views: Views) -> bool:
@@ -158,10 +164,11 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
     """Return which pods on a node can make a device accept it, beside those with cards that leave.
 
     First whether new pods with cards can: a condition wants a card to be used. Then whether all pods count: a
-    condition reads their requests. A condition for which it is unclear whether use helps or harms, as with
-    `==`, counts as one that it harms: else each placement would wake all pods that wait for cards.
+    condition, the charge or the choice reads their requests. A condition for which it is unclear whether use
+    helps or harms, as with `==`, counts as one that it harms: else each placement would wake all pods that
+    wait for cards.
     """
-    wants_use = reads_pods = False
+    wants_use = False
     for section in (device.gates, device.fit):
         lets = [step for step in section.steps if isinstance(step, CheckedLet)]
         for test in section.steps:
@@ -170,8 +177,11 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
             found = _facts_of([test.condition], lets, section.scope, fns, has_parts=True)
             for fact, direction in found.items():
                 wants_use |= fact.name in _CARD_USE and direction is Direction.UP
-                reads_pods |= fact.name == "DeviceNode.requested"
-    return wants_use, reads_pods
+    finder = FactFinder(load_views(), fns, {}, has_parts=True)
+    for part in (device.gates, device.charge, device.order, device.fit, device.choosers):
+        for expr in expressions_of(part):
+            finder.seek(expr, Direction.EITHER)
+    return wants_use, any(fact.name == "DeviceNode.requested" for fact in finder.found)
 
 
 def _patterns(facts: FactDirections, reads: Iterable[str], views: Views) -> Patterns:

@@ -7,7 +7,7 @@ operators listed here pass a direction on or reverse it; with every other operat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import reduce
@@ -23,7 +23,7 @@ from kdsl.check.model.rule_set import (
     ExternalFn,
     Fns,
 )
-from kdsl.check.model.traversal import children
+from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import (
     Aggregate,
     Bind,
@@ -87,41 +87,79 @@ _SAME: Final = frozenset(
         "int",
     }
 )
-_COUNTS: Final = frozenset({"size", "Cluster.users"})
-"""Functions that never return less than 0."""
+_COUNTS_BY_DOMAIN: Final = frozenset({"TopologyCount", "PodTermCount"})
+_COUNTS: Final = frozenset(
+    {"size", "Cluster.users", *(f"{view}.{name}" for view in _COUNTS_BY_DOMAIN for name in ("here", "total"))}
+)
+"""Functions that never return less than 0. For sums over pods, no direction is sought."""
+TERMS_OF_PODS: Final = {
+    "requiredAffinityTerms": "requiredAffinity",
+    "requiredAntiAffinityTerms": "requiredAntiAffinity",
+}
+"""The fields of the cluster with the terms of all pods, and those of a pod with its own."""
+_OTHERS: Final = frozenset({"cluster.pods", "node.usage", "undeclared"})
+"""The words for whatever reads other pods."""
 _LESS: Final = frozenset({"_<_", "_<=_", "isLessThan"})
 _GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
+
+PodCounts = Mapping[int, tuple[Aggregate, Direction]]
+"""Counts of pods, or of their terms, by identity, with the directions in which they may cure a rejection."""
+
+
+def pod_counts(rule: CheckedPredicate, views: Views, fns: Fns) -> tuple[PodCounts, FactDirections]:
+    """Return the counts of a predicate that ask each placed pod by itself, and the other facts of the rule:
+    what a pod changes beside these, it changes in no other way.
+    """
+    finder = FactFinder(views, fns, rule.scope, counts={})
+    finder.predicate(rule)
+    return finder.counts or {}, finder.found
 
 
 def predicate_facts(rule: CheckedPredicate, views: Views, fns: Fns) -> FactDirections:
     """Return the facts that can make a predicate accept a node that it rejects, without its tightenings."""
     finder = FactFinder(views, fns, rule.scope)
-    # Before the conditions that use them: what is sought in a name is sought once.
-    finder.all_lets(each for each in rule.body if isinstance(each, CheckedLet))
-    for condition in rule.applies:
-        finder.seek(condition, Direction.DOWN)
-    if rule.narrow is not None:
-        finder.seek(rule.narrow.names, Direction.EITHER)
-    finder.statements(rule.body)
+    finder.predicate(rule)
     return finder.found
 
 
 class FactFinder:
     """Collects the facts behind expressions of one rule in `found`, each with its directions.
 
-    With `has_parts` they include fields of values that are parts of others, such as the cards of a node.
+    With `has_parts` they include fields of values that are parts of others, such as the cards of a node. With
+    `counts`, counts of pods are collected there instead of their facts.
     """
 
-    def __init__(self, views: Views, fns: Fns, scope: Mapping[str, Var], *, has_parts: bool = False) -> None:
+    def __init__(
+        self,
+        views: Views,
+        fns: Fns,
+        scope: Mapping[str, Var],
+        *,
+        has_parts: bool = False,
+        counts: dict[int, tuple[Aggregate, Direction]] | None = None,
+    ) -> None:
         self._has_parts = has_parts
+        self.counts = counts
         self.found: dict[Fact, Direction] = {}
         self._views = views
         self._fns = fns
         self._scope = {variable.slot for variable in scope.values()}
         self._pod = scope["pod"].slot if "pod" in scope else None
+        # Of the parameters of a function.
+        self._owners: Mapping[int, FieldOwner] = {}
         self._lets: dict[int, TypedExpr] = {}
         self._items: dict[int, tuple[TypedExpr, Direction]] = {}
         self._done: set[tuple[int | str, Direction]] = set()
+
+    def predicate(self, rule: CheckedPredicate) -> None:
+        """Add the facts that can make a predicate accept a node that it rejects."""
+        # Before the conditions that use them: what is sought in a name is sought once.
+        self.all_lets(each for each in rule.body if isinstance(each, CheckedLet))
+        for condition in rule.applies:
+            self.seek(condition, Direction.DOWN)
+        if rule.narrow is not None:
+            self.seek(rule.narrow.names, Direction.EITHER)
+        self.statements(rule.body)
 
     def statements(self, body: Iterable[CheckedStatement]) -> None:
         """Add the facts that can make every `require` of a body hold."""
@@ -158,11 +196,16 @@ class FactFinder:
                 self.seek(operand, goal if operand.type == RESOURCES else Direction.EITHER)
             case CallFn(fn=fn, args=args):
                 self._any(args)
-                self._function(fn)
+                self._function(fn, args)
             case CallOf():
                 self._call(expr, goal)
             case Comprehension():
                 self._comprehension(expr, goal)
+            case Aggregate(target=target) if self.counts is not None and self._asks_pods(expr):
+                _, known = self.counts.get(id(expr), (expr, Direction.NONE))
+                self.counts[id(expr)] = expr, known | goal
+                if not isinstance(target, FieldOf):
+                    self.seek(target, Direction.EITHER)
             case Aggregate(target=target, variable=variable, body=body):
                 self._items[variable.slot] = target, Direction.NONE
                 self._any((target, body))
@@ -172,6 +215,34 @@ class FactFinder:
                 self.seek(body, goal)
             case _:
                 self._any(children(expr))
+
+    def _asks_pods(self, expr: Aggregate) -> bool:
+        """Return whether a count asks each placed pod by itself: about that pod, or about its terms."""
+        target, own = expr.target, expr.variable.slot
+        if expr.macro != "count" or not (
+            expr.variable.type.name == "PlacedPod"
+            or (expr.view == "PodTerms" and isinstance(target, FieldOf) and target.field in TERMS_OF_PODS)
+        ):
+            return False
+        for part in walk(expr.body):
+            match part:
+                case Aggregate():
+                    return False
+                case Var(slot=slot, reads=reads):
+                    is_of_others = slot != own and bool(reads & _OTHERS)
+                case FieldOf(view=view, field=field) | HasField(view=view, field=field):
+                    is_of_others = bool(self._views.types[view].fields[field].reads & _OTHERS)
+                case CallFn(fn=name):
+                    fn = self._fns[name]
+                    is_of_others = bool((fn.reads if isinstance(fn, ExternalFn) else fn.body.reads) & _OTHERS)
+                case CallOf(function=function):
+                    method = self._method(function)
+                    is_of_others = method is not None and bool(method.reads & _OTHERS)
+                case _:
+                    continue
+            if is_of_others:
+                return False
+        return True
 
     def _any(self, parts: Iterable[TypedExpr]) -> None:
         for part in parts:
@@ -203,22 +274,29 @@ class FactFinder:
         if isinstance(expr, Var):
             if expr.slot == self._pod:
                 return FieldOwner.SELF
+            if expr.slot in self._owners:
+                return self._owners[expr.slot]
             if expr.slot in self._lets:
                 return self._owner(self._lets[expr.slot])
             if expr.slot in self._items or expr.slot in self._scope:
                 return FieldOwner.OTHER
         return FieldOwner.UNKNOWN
 
-    def _function(self, name: str) -> None:
-        """Add the reads of a function's body; they are not traced to single arguments."""
+    def _function(self, name: str, args: Sequence[TypedExpr]) -> None:
+        """Add the reads of a function's body. Of its arguments only pods are traced: whose they are."""
         fn = self._fns.get(name)
-        if fn is None or (name, Direction.EITHER) in self._done:
+        if fn is None:
             return
-        self._done.add((name, Direction.EITHER))
+        owners = [self._owner(arg) for arg in args]
+        call = f"{name} {owners}"
+        if (call, Direction.EITHER) in self._done:
+            return
+        self._done.add((call, Direction.EITHER))
         if isinstance(fn, ExternalFn):
             self._words(fn.reads)
             return
         inner = FactFinder(self._views, self._fns, {}, has_parts=self._has_parts)
+        inner._owners = {param.slot: owner for param, owner in zip(fn.params, owners, strict=True)}
         inner.found, inner._done = self.found, {key for key in self._done if isinstance(key[0], str)}
         inner.seek(fn.body, Direction.EITHER)
         self._done |= {key for key in inner._done if isinstance(key[0], str)}
@@ -234,7 +312,11 @@ class FactFinder:
                 owners = [self._owner(arg) for arg in expr.args if self._views.is_a(arg.type.name, "Pod")]
                 owner = reduce(or_, owners) if owners else FieldOwner.UNKNOWN
                 self._add(f"{method.view}.{method.name}", goal, owner)
-            self._any(expr.args)
+            args = expr.args
+            if method.view in _COUNTS_BY_DOMAIN:
+                self.seek(expr.args[0], goal)
+                args = expr.args[1:]
+            self._any(args)
             return
         for arg, direction in self._directions(expr, goal):
             self.seek(arg, direction)

@@ -78,11 +78,11 @@ class Preemption:
             return Status(refusal.code, _prefixed(refusal.message), sites=refusal.sites)
         candidates, rejections = self._search(_potential(nodes, column))
         if candidates:
-            left = self._trimmed(candidates)
+            left, trimmer = self._trimmed(candidates)
             if isinstance(left, Status):
                 return Status(left.code, _prefixed(left.message))
             if not left:
-                return Nominated(reasons=_prefixed(NO_CANDIDATE))
+                return Nominated(reasons=_prefixed(NO_CANDIDATE), blockers=(trimmer,))
             hooks, pod = self.hooks, self.attempt.pod
             best = min(
                 left, key=lambda each: ask(hooks.plugin, "rank_candidate", hooks.rank_candidate, pod, each)
@@ -95,19 +95,18 @@ class Preemption:
         blockers = {status.plugin for status in column.table[1:] if status.plugin}
         return Nominated(reasons=_prefixed(self._why(rejections, column)), blockers=tuple(sorted(blockers)))
 
-    def _trimmed(self, candidates: Sequence[Candidate]) -> Sequence[Candidate] | Status:
-        """Return the candidates that other plugins keep, or the error of one."""
+    def _trimmed(self, candidates: Sequence[Candidate]) -> tuple[Sequence[Candidate] | Status, str]:
+        """Return the candidates that other plugins keep, or the error of one, and the last plugin asked."""
+        plugin = ""
         for plugin, call in self.attempt.table.trims:
-            if not candidates:
-                break
             nodes = self.attempt.all_nodes
             answer = ask(
                 plugin, "trim_candidates", call, self.attempt.state, self.attempt.pod, nodes, candidates
             )
-            if isinstance(answer, Status):
-                return answer
+            if isinstance(answer, Status) or not answer:
+                return answer, plugin
             candidates = answer
-        return candidates
+        return candidates, plugin
 
     def _refusal(self, nodes: NodeSet, column: StatusColumn) -> Status | None:
         """Return why the pod may not preempt, None where it may."""

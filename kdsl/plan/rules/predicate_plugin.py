@@ -10,7 +10,7 @@ the event alone decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -28,6 +28,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames
+from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.predicate_rule import PredicateRule
 
@@ -49,6 +50,7 @@ class PredicatePlugin:
         self._is_local = all(part.cures.is_local for part in parts)
         self._own_claims = all(part.cures.own_claims for part in parts)
         self._volumes_only = all(part.cures.volumes_only for part in parts)
+        self._counts_only = all(part.cures.counts for part in parts)
         self._waits_for_claims = any(
             pattern.matches(Resource.PERSISTENT_VOLUME_CLAIM, Action.ALL) for pattern in self.events()
         )
@@ -121,18 +123,22 @@ class PredicatePlugin:
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
         if not self._is_local:
-            return claim_names_of(pod) if self._own_claims and self._waits_for_claims else ()
-        known = [part.dependencies for part in self.parts if part.dependencies is not None]
-        if len(known) < len(self.parts):
-            return None
-        return tuple(dependencies.signature(pod) for dependencies in known)
+            claims = claim_names_of(pod) if self._own_claims and self._waits_for_claims else ()
+            if not self._counts_only:
+                return claims
+            counted = _signature(pod, [part.pod_reads for part in self.parts])
+            return None if counted is None else (claims, counted)
+        return _signature(pod, [part.dependencies for part in self.parts])
 
     def _may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return False where the event concerns a claim, or a pod, that the rules do not look at."""
         if event.resource is Resource.PERSISTENT_VOLUME_CLAIM and self._own_claims:
             return any(uses_claim(pod, each) for each in (event.before, event.after) if each is not None)
-        if event.resource is Resource.ASSIGNED_POD and self._volumes_only and event.pod is not None:
-            return any(isinstance(each, PodInfo) and each.volumes for each in (event.before, event.after))
+        if event.resource is Resource.ASSIGNED_POD and event.pod is not None:
+            if self._volumes_only:
+                return any(isinstance(each, PodInfo) and each.volumes for each in (event.before, event.after))
+            if self._counts_only:
+                return any(part.may_count(pod, event.before, event.after) for part in self.parts)
         return True
 
     def _pass(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
@@ -148,6 +154,12 @@ class PredicatePlugin:
             known = {}
             self._known[id(pod)] = (pod, known)
         return known
+
+
+def _signature(pod: PodInfo, reads: Sequence[Dependencies | None]) -> Hashable:
+    """Return what rules read of a pod; None if no two pods share it."""
+    known = [each for each in reads if each is not None]
+    return tuple([each.signature(pod) for each in known]) if len(known) == len(reads) else None
 
 
 def first_rejections(nodes: NodeSet, predicates: Iterable[Ask]) -> NDArray[np.int32]:

@@ -6,6 +6,7 @@ It also judges what-ifs at once, each about one node that lacks some of its pods
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import CheckedPredicate
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
@@ -27,6 +29,7 @@ from kdsl.plan.compile.frames import PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.counts.what_ifs import NotTogether, WhatIfCounts
 from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.rules.counted_pods import CountedPods
 from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
 from kdsl.plan.rules.predicate import PredicateProgram
 
@@ -45,9 +48,12 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
         self.passes = self._program.passes
         self.cures = predicate_cures(rule, functions.fns)
         self.dependencies = Dependencies.of(rule.reads)
+        self._functions = functions
+        self._live: LiveSnapshot | None = None
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         """Decide for all nodes, and keep the state of the attempt for `statuses`."""
+        self._live = nodes.snapshot.live
         attempt = self._begin(pod, ClusterView(nodes.snapshot))
         state.values[self.key] = attempt
         return self._program.decide(attempt.frame)
@@ -81,6 +87,22 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
                 if decided.code is Code.SKIP:
                     return None
                 return np.full(len(nodes), numbers.number(decided), IDS)
+
+    @cached_property
+    def _counted(self) -> CountedPods | None:
+        """The questions about placed pods, compiled for the first of them that could wake a pod."""
+        counts = self.cures.counts
+        return CountedPods(self.rule, counts, self._functions) if counts else None
+
+    @cached_property
+    def pod_reads(self) -> Dependencies | None:
+        """What `may_count` reads of a waiting pod; None if no two pods share it."""
+        return Dependencies.of(frozenset(word for word in self.rule.reads if word.startswith("pod.")))
+
+    def may_count(self, pod: PodInfo, before: object, after: object) -> bool:
+        """Return whether a placed pod that comes, goes or changes may cure the rejection of `pod`."""
+        counted, live = self._counted, self._live
+        return counted is None or live is None or counted.may_help(pod, before, after, live)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""

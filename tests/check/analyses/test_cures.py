@@ -65,7 +65,6 @@ DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "VolumeRestrictions": {
         "pods on a node that is gone use claims no more": ("Node/DELETE",),
         ANY_OBJECT: ("PersistentVolumeClaim/DELETE|UPDATE_OTHER",),
-        COMES_WITH: ("PersistentVolume/ADD|DELETE|UPDATE_OTHER", "StorageClass/ADD|DELETE|UPDATE_OTHER"),
     },
     "NodeVolumeLimits": {
         "a volume that a pod on the node uses takes nothing more": ("AssignedPod/ADD",),
@@ -212,7 +211,7 @@ def test_what_the_events_file_does_not_know_may_be_cured_by_anything() -> None:
     assert table.otherwise("cluster.weather", Direction.UP) == EVERYTHING
 
 
-CLAIMS = ["PersistentVolume/ALL", "PersistentVolumeClaim/ALL", "StorageClass/ALL"]
+CLAIMS = "PersistentVolumeClaim/ALL"
 
 
 @pytest.mark.parametrize(
@@ -254,12 +253,17 @@ CLAIMS = ["PersistentVolume/ALL", "PersistentVolumeClaim/ALL", "StorageClass/ALL
         # A count of nothing can only fall.
         (
             "require cluster.claims(pod).filter(c, cluster.users(c) > 0).size() == 0",
-            ["Node/DELETE", "AssignedPod/DELETE", *CLAIMS],
+            ["Node/DELETE", "AssignedPod/DELETE", CLAIMS],
             False,
         ),
         (
             "require cluster.claims(pod).filter(c, cluster.users(c) > 0).size() != 0",
-            ["Node/ADD", "AssignedPod/ADD", *CLAIMS],
+            ["Node/ADD", "AssignedPod/ADD", CLAIMS],
+            False,
+        ),
+        (
+            'require cluster.claims(pod).all(c, has(c.volume) || c.bindingMode == "Immediate")',
+            ["PersistentVolume/ALL", CLAIMS, "StorageClass/ALL"],
             False,
         ),
         # A name counts where it is used last, too.

@@ -57,21 +57,32 @@ def test_cards_that_a_node_reports_later_wake_pods_that_a_predicate_rejects() ->
         assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
 
 
+MANY = 'node.requested["cpu"] > quantity("2")'
+
+
 @pytest.mark.parametrize(
-    ("gate", "before", "after"),
+    ("part", "now", "before", "after"),
     [
         (
-            "devices.exists(d, d.tenants.size() > 0)",
+            "GATE",
+            'require devices.exists(d, d.tenants.size() > 0) else "no"',
             None,
             {"annotations": FrozenMap({"cards": "0,K,0,10:;"})},
         ),
-        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, None),
-        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, {"cpu": 1}),
-        ('node.requested["cpu"] >= quantity("2")', None, {"cpu": 2}),
+        ("GATE", f'require !({MANY}) else "no"', {"cpu": 3}, None),
+        ("GATE", f'require !({MANY}) else "no"', {"cpu": 3}, {"cpu": 1}),
+        ("GATE", f'require {MANY} else "no"', None, {"cpu": 3}),
+        ("set memory = 0", f"set memory = {MANY} ? 0 : 200", None, {"cpu": 3}),
+        (
+            "choose first",
+            f'choose listed where !({MANY}) else "no" {{ set choices = [] }} choose first',
+            None,
+            {"cpu": 3},
+        ),
     ],
 )
 def test_devices_are_asked_again_when_what_they_read_changes(
-    gate: str, before: dict[str, Any] | None, after: dict[str, Any] | None
+    part: str, now: str, before: dict[str, Any] | None, after: dict[str, Any] | None
 ) -> None:
     cluster = ClusterCache()
     cluster.add_node(of_size(9))
@@ -81,7 +92,8 @@ def test_devices_are_asked_again_when_what_they_read_changes(
 
     if before is not None:
         cluster.add_pod(beside(before))
-    text = CARDS.replace("GATE", f'require {gate} else "no"')
+    text = CARDS.replace("device.slots > device.used", "charge.memory <= device.memory").replace(part, now)
+    text = text.replace("GATE", "")
     wanted = Pod(
         metadata=ObjectMeta(name="p", uid="p"),
         spec=PodSpec(containers=[Container(name="c", resources=ResourceRequirements({}, {"v.com/card": 1}))]),
@@ -109,7 +121,9 @@ def with_cards(name: str, count: int, priority: int, **fields: Any) -> PodInfo:
     return PodInfo.of(with_defaults(made)).with_fields(priority=priority, **fields)
 
 
-def test_cards_that_are_kept_for_no_pod_any_more_wake_pods() -> None:
+@pytest.mark.parametrize("bound_to", ["", "n", "m"])
+def test_cards_that_are_kept_for_no_pod_any_more_wake_pods(bound_to: str) -> None:
+    """The pod is gone, or another scheduler binds it, without cards."""
     cluster = ClusterCache()
     cluster.add_node(of_size(9))
     cheap = Settings(plugins={"default-binder": {}})
@@ -121,7 +135,12 @@ def test_cards_that_are_kept_for_no_pod_any_more_wake_pods() -> None:
         vip = with_cards("vip", 2, 9, nominated_node_name="n")
         engine.nominator.add(vip)
         assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=9)] == [""]
-        engine.nominator.delete(vip)
+        if bound_to:
+            engine.enqueue(vip)
+            engine.leave_queue(vip.on(bound_to))
+            cluster.add_pod(vip.on(bound_to))
+        else:
+            engine.nominator.delete(vip)
         assert [each.node for each in engine.decisions([], attempts=9)] == ["n"]
 
 
