@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ALONE: Final = -1
 """The number of a node that looks like no other."""
 _UNKNOWN: Final = -2
-MAX_KEYS: Final = 65_536
-"""The most groups that nodes were ever in; then they are numbered anew."""
+MAX_KEYS: Final = 4_096
+"""The most groups that nodes were ever in, in addition to two for each node; then they are numbered anew."""
 
 
 class NodeGroups:
@@ -78,7 +78,7 @@ class _Groups:
         rows, pools = self._changed.take(live.fact_changes), changes.since(self._position)
         self._position = changes.position
         nodes = None if pools is None else alike.slices.nodes_with(pools)
-        if rows is None or nodes is None or len(self._by_key) >= MAX_KEYS:
+        if rows is None or nodes is None or len(self._by_key) >= MAX_KEYS + 2 * len(live.names):
             self._by_key.clear()
             self._by_row = np.full(len(live.names), _UNKNOWN, np.int32)
             return
