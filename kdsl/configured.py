@@ -15,7 +15,9 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.base.installed import installed_plugins
 from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, ExternalFn, RuleSet
+from kdsl.check.model.traversal import expressions_of, walk
+from kdsl.check.model.typed import CallFn
 from kdsl.check.names.externals import PLUGINS, Externals, rule_name
 from kdsl.check.views.view import load_views
 from kdsl.config.codes import ConfigCode
@@ -197,7 +199,10 @@ def _unread_percentage(configuration: KdslConfiguration, rules: RuleSet) -> Iter
 
 
 def _unplaced(configuration: KdslConfiguration, rules: RuleSet) -> Iterator[Diagnostic]:
-    """Warn of plugins that filter or score nodes, and stand in no profile: these hooks never run."""
+    """Warn of plugins that filter or score nodes, and that no profile adds: these hooks never run.
+
+    Who calls a plugin's functions, or reads its fields, may want nothing else of it.
+    """
     profiles = profiles_in_use(rules, configured(configuration))
     placed = {rule.plugin for profile in profiles for rule in profile.predicates}
     placed |= {rule.score.plugin for profile in profiles for rule in profile.scores}
@@ -208,7 +213,7 @@ def _unplaced(configuration: KdslConfiguration, rules: RuleSet) -> Iterator[Diag
         hooks = declared_hooks(installed[plugin.name]) or frozenset()
         idle = [(kind, hooks.intersection(wanted)) for kind, wanted in PLACED_HOOKS.items()]
         kinds = [kind for kind, names in idle if names]
-        if kinds:
+        if kinds and plugin.name not in _called(profiles, rules):
             title = f"no profile in use adds the {' or '.join(kinds)} of plugin `{plugin.name}`"
             why = f"`{'`, `'.join(sorted(name for _, names in idle for name in names))}` will not run"
             help_ = tuple(
@@ -217,6 +222,22 @@ def _unplaced(configuration: KdslConfiguration, rules: RuleSet) -> Iterator[Diag
                 for kind in kinds
             )
             yield Diagnostic(ConfigCode.NO_EFFECT, title, plugin.span, why, Severity.WARNING, help=help_)
+
+
+def _called(profiles: Collection[CheckedProfile], rules: RuleSet) -> set[str]:
+    """Return the plugins whose functions or fields are used by profiles, teams and devices."""
+    found: set[str] = set()
+    names: set[str] = set()
+    left = [*expressions_of([*profiles, rules.teams, rules.devices])]
+    while left:
+        new = {part.fn for part in walk(left.pop()) if isinstance(part, CallFn)} - names
+        names |= new
+        for fn in map(rules.fns.get, sorted(new)):
+            if isinstance(fn, ExternalFn):
+                found.add(fn.plugin)
+            elif fn is not None:
+                left.append(fn.body)
+    return found
 
 
 def _no_binder(configuration: KdslConfiguration) -> Iterator[Diagnostic]:

@@ -148,6 +148,36 @@ CASES: Mapping[str, tuple[str, str, str]] = {
         "P",
         "Nothing weight 1",
     ),
+    "let read twice": (
+        'predicate P { report all let cost = int(node.labels[?"cost"].orValue("1")) '
+        'require cost > 0 else "x" require cost > 1 else "y" }',
+        "P",
+        "Nothing weight 1",
+    ),
+    "let of applies and require": (
+        'predicate P { let cost = int(node.labels[?"cost"].orValue("1")) applies when cost > 0 '
+        'require node.name == "n0" || cost > 5 else "x" }',
+        "P",
+        "Nothing weight 1",
+    ),
+    "let of a loop": (
+        'predicate P { report all let cost = int(node.labels[?"cost"].orValue("1")) '
+        'for each in [1, 2] where cost > 0 { require cost > each else "x" } require cost > 6 else "y" }',
+        "P",
+        "Nothing weight 1",
+    ),
+    "let of ignore and value": (
+        'score S { let cost = int(node.labels[?"cost"].orValue("1")) ignore when cost > 8 '
+        "value cost normalize max }",
+        "",
+        "S weight 1",
+    ),
+    "let of a let": (
+        'predicate P { let cost = int(node.labels[?"cost"].orValue("1")) let more = cost + 1 '
+        'require more > 0 else "x" }',
+        "P",
+        "Nothing weight 1",
+    ),
     "second of two": (
         'predicate A { require node.labels[?"cost"].orValue("") != "cheap" else "cheap" }\n'
         'predicate P { applies when int(node.labels[?"cost"].orValue("1")) > 0 '
@@ -190,6 +220,16 @@ def test_a_score_that_fails_names_its_nodes_its_cause_and_its_place() -> None:
     assert decision.faults == (
         Fault("S", "cannot convert 'cheap' to int", "t.kdsl:6:17", nodes=2, first=("n0", "n3")),
     )
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("let ")])
+def test_a_let_that_several_expressions_read_fails_once_on_a_node(name: str) -> None:
+    text, predicates, scores = CASES[name]
+    nodes = [node(f"n{at}", cost=cost) for at, cost in enumerate(COSTS)]
+    (decision,) = decided(rules_of(text, predicates, scores), nodes, [pod("p")])
+    (fault,) = decision.faults
+    assert (fault.message, fault.nodes, fault.first) == ("cannot convert 'cheap' to int", 2, ("n0", "n3"))
+    assert fault.site == f"t.kdsl:6:{text.index('int(') + 1}"
 
 
 def test_a_fault_on_many_nodes_is_one() -> None:

@@ -6,24 +6,18 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from kdsl.base.diagnostic import Diagnostic, Fix
+from kdsl.base.diagnostic import Diagnostic, Edit, Fix
 from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.file_policy import read_named, replace_file
+from kdsl.base.span import Source
 from kdsl.base.visible import visible
 from kdsl.cli.output import emit, emit_line
 from kdsl.lang.discovery import MAX_BYTES, NO_DRAFTS, Drafts, read_source
 from kdsl.report.diagnostics import summary
-
-if TYPE_CHECKING:
-    from kdsl.base.span import Source
-
-
-from kdsl.base.diagnostic import Edit
-from kdsl.base.span import Source
 
 Check = Callable[[Drafts], tuple[Diagnostic, ...]]
 """Checks rule files, some of them replaced by drafts."""

@@ -164,10 +164,6 @@ def _not_written(error: OSError | ValueError) -> int:
     return 2
 
 
-if __name__ == "__main__":
-    main()
-
-
 def further_errors(first: click.UsageError, args: Sequence[str]) -> Iterator[str]:
     """Yield the messages about other options of the command with these `args`: click stops at the first
     mistake, which may displace arguments without a name.
@@ -191,3 +187,7 @@ def further_errors(first: click.UsageError, args: Sequence[str]) -> Iterator[str
         except click.UsageError as error:
             if error.format_message() != first.format_message():
                 yield error.format_message()
+
+
+if __name__ == "__main__":
+    main()

@@ -234,10 +234,8 @@ class _Run:
         """Return whether no other chip has this `commonWord`, and report it where one has."""
         other = self.chips.setdefault(node.text, node)
         if other is not node:
-            title, first = (
-                f"there are two of `commonWord: {node.text}`",
-                (Label(other.span, "the first one"),),
-            )
+            title = f"there are two of `commonWord: {node.text}`"
+            first = (Label(other.span, "the first one"),)
             self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, node.span, secondary=first))
         return other is node
 

@@ -255,11 +255,14 @@ def import_plugin(
 def _takes_two(factory: type) -> bool:
     """Return whether a class can be called with two arguments, as far as can be known."""
     try:
-        inspect.signature(factory).bind({}, None)
+        # Of a decorated constructor, the decorator's function is called.
+        signature = inspect.signature(factory, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return True  # a class without a signature, or with a broken one
+    try:
+        signature.bind({}, None)
     except TypeError:
         return False
-    except ValueError:
-        return True  # a class without a signature
     return True
 
 

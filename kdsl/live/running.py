@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import time
 from random import SystemRandom
 from typing import Final
 
@@ -14,6 +15,8 @@ from kdsl.live.process import SchedulerProcess
 from kdsl.live.services import Service
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_SAME_REQUEST: Final = 0.3
+"""Seconds after a signal in which others say the same: `timeout` signals the process, and then its group."""
 
 
 def run(options: RunOptions, service: Service | None = None) -> str:
@@ -38,11 +41,17 @@ async def _run(options: RunOptions, service: Service | None) -> str:
     process = SchedulerProcess(options, SystemRandom(), service)
     loop = asyncio.get_running_loop()
 
+    first: float | None = None
+
     def stop(number: int, frame: object) -> None:
-        """Begin to end; from now on a signal ends the process at once, until it has ended by itself."""
-        for each in _SIGNALS:
-            signal.signal(each, _end_at_once)
-        loop.call_soon_threadsafe(process.stop)
+        """Begin to end; a later signal ends the process at once."""
+        nonlocal first
+        if first is None:
+            first = time.monotonic()
+            loop.call_soon_threadsafe(process.stop)
+        elif time.monotonic() - first > _SAME_REQUEST:
+            # As kube-scheduler ends at a second signal. Process 1 of a container has no default action.
+            os._exit(1)
 
     # Not as handlers of the loop, which may be busy with the rules when the second signal comes.
     before = {number: signal.signal(number, stop) for number in _SIGNALS}
@@ -51,10 +60,4 @@ async def _run(options: RunOptions, service: Service | None) -> str:
         return process.report()
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is stop:
-                signal.signal(number, handler)
-
-
-def _end_at_once(number: int, frame: object) -> None:
-    """End as kube-scheduler ends at a second signal. Process 1 of a container has no default action."""
-    os._exit(1)
+            signal.signal(number, handler)

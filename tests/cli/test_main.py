@@ -323,3 +323,9 @@ finally:
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "50000 []"
+
+
+def test_the_module_of_the_commands_runs_as_a_program() -> None:
+    command = [sys.executable, "-m", "kdsl.cli.main", "run", "--nope"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and ended.stderr.endswith("Error: No such option '--nope'.\n")

@@ -388,6 +388,29 @@ def test_a_plugin_that_no_profile_adds_is_told(site: Site) -> None:
     assert (found.exit_code, "will not run" in found.stdout) == (0, False), found
 
 
+@pytest.mark.parametrize("use", ["node.rack", "rackOf(node)", 'string(plugins.Racks.distance("a", "b"))'])
+def test_a_plugin_whose_functions_are_used_need_not_stand_in_a_profile(site: Site, use: str) -> None:
+    hook = "\n    @hookimpl\n    def filter_node(self, state, pod, node): return None\n"
+    code = CODE.replace("\ndef distance", f"{hook}\ndef distance", 1)
+    (site.root / "kdsl_racks/plugin.py").write_text(code)
+    Path("rules").mkdir()
+    rules = """kdsl 1
+package r
+import kubernetes.v1_36 as kubernetes
+fn rackOf(one: Node): string = one.rack
+predicate P { require USE != "x" else "x" }
+profile p extends kubernetes.default {
+  scheduler "s"
+  add predicate P
+}
+"""
+    path = config("- {name: racks, allowUndeclared: true}\n")
+    for text, is_told in ((rules.replace("USE", use), False), (rules.replace("USE", "node.name"), True)):
+        Path("rules/r.kdsl").write_text(text)
+        found = kdsl("check", "--config", path, "rules")
+        assert (found.exit_code, "will not run" in found.stdout) == (0, is_told), found
+
+
 def test_none_of_two_plugins_of_one_name_is_described(site: Site) -> None:
     site.install("racks", distribution="kdsl-rival")
     described = kdsl("plugins", "describe", "racks")

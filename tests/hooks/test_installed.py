@@ -236,6 +236,30 @@ def test_a_broken_plugin_is_a_diagnostic(
     assert found.where.startswith("plugins.here")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "@any_number\n    def __init__(self): pass",
+        "def __init__(self, *all): pass",
+        "__signature__ = 'broken'\n    def __init__(self, args, context): pass",
+        "def __new__(cls, *all, **named): return super().__new__(cls)\n    def __init__(self, args, context): pass",
+    ],
+)
+def test_a_constructor_that_can_be_called_is_not_refused(site: Site, given: str) -> None:
+    text = f"""import functools
+
+def any_number(function):
+    @functools.wraps(function)
+    def call(self, *all): return function(self)
+    return call
+
+class Plugin:
+    {given}
+"""
+    site.install("here", files={"plugin.py": text})
+    assert [found.code for found in load("here")] == ["K1010"]
+
+
 def test_a_schema_fetches_nothing(site: Site, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_text("{}")

@@ -1,6 +1,6 @@
 """Credentials for the API server: a fixed header, or a token from a file that is replaced from time to time.
 
-`access` makes them, `client` gets a header for each request.
+`cluster_access` makes them, `client` gets a header for each request.
 """
 
 from __future__ import annotations

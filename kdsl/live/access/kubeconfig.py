@@ -1,4 +1,4 @@
-"""Kubeconfig files: the cluster and the user. `access` uses them.
+"""Kubeconfig files: the cluster and the user. `cluster_access` uses them.
 
 Files are merged as kubectl merges them: of two entries of one name the first counts. Paths in a file are
 relative to that file.

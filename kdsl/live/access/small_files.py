@@ -1,4 +1,4 @@
-"""Tokens, certificates and kubeconfigs: small files that may be replaced at any time."""
+"""Small files: tokens, certificates and kubeconfigs, which may be replaced at any time; keys for TLS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """TLS to the API server: trusted authorities and the client certificate, reloaded after changes.
 
-`access` makes it, `pool` gets a context from it for each connection.
+`cluster_access` makes it, `pool` gets a context from it for each connection.
 """
 
 from __future__ import annotations

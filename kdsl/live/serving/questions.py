@@ -1,6 +1,6 @@
 """A question about a pod to a running scheduler, and its answer, as HTTP parameters and documents.
 
-`serving` reads questions and writes answers, `scheduler_client` does the opposite; `explaining` answers.
+`application` reads questions and writes answers, `scheduler_client` does the opposite; `explaining` answers.
 """
 
 from __future__ import annotations

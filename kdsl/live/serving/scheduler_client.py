@@ -1,4 +1,4 @@
-"""Requests explanations from a running scheduler: the counterpart of `serving`, for `kdsl explain`."""
+"""Requests explanations from a running scheduler: the counterpart of `application`, for `kdsl explain`."""
 
 from __future__ import annotations
 

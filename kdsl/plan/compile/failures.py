@@ -14,7 +14,7 @@ from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedOnError
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import BudgetError, EvalError
-from kdsl.hooks.faults import MOST_NAMED, Fault
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusTable
 from kdsl.lang.choices import ErrorAction
 from kdsl.plan.compile.scope import RuleScope
@@ -52,16 +52,19 @@ def _gravest(failures: Iterable[Failure]) -> Code:
 
 
 def status_of(failures: tuple[Failure, ...]) -> Status:
-    """Join failures: the gravest code, the reasons in order, the same reason once."""
+    """Join failures: the gravest code, the reasons in order, the same reason once, one fault for each place:
+    several statements fail with the `let` that they read.
+    """
     if not failures:
         return SUCCESS
     reasons = {failure.reason: failure.site for failure in reversed(failures)}
     ordered = tuple(dict.fromkeys(failure.reason for failure in failures))
+    faults = {failure.fault.key: failure.fault for failure in reversed(failures) if failure.fault is not None}
     return Status(
         _gravest(failures),
         ordered,
         sites=tuple(reasons[reason] for reason in ordered),
-        faults=tuple(failure.fault for failure in failures if failure.fault is not None),
+        faults=tuple(reversed(faults.values())),
     )
 
 
@@ -128,23 +131,21 @@ class FaultLog:
 
     def __init__(self, rule: str) -> None:
         self._rule = rule
-        self._found: dict[Span, tuple[Fault, list[str]]] = {}
-        self._counts: dict[Span, int] = {}
+        # How many nodes each name stands for.
+        self._found: dict[Span, tuple[Fault, dict[str, int]]] = {}
 
     def add(self, error: EvalError, span: Span, node: str = "", nodes: int = 1) -> None:
-        """Add a failure of an expression on a node, or on `nodes` nodes of which `node` is the first."""
+        """Add a failure of an expression on a node, or on `nodes` nodes of which `node` is the first. A `let`
+        that several expressions read fails once on a node.
+        """
         span = error.span or span
         if span not in self._found:
-            self._found[span] = fault_of(self._rule, error, span), []
-        names = self._found[span][1]
+            self._found[span] = fault_of(self._rule, error, span), {}
         if node:
-            self._counts[span] = self._counts.get(span, 0) + nodes
-            if len(names) < MOST_NAMED:
-                names.append(node)
+            self._found[span][1].setdefault(node, nodes)
 
     def take(self) -> tuple[Fault, ...]:
         """Return the faults and forget them."""
-        found = [fault.on(names, self._counts.get(span, 0)) for span, (fault, names) in self._found.items()]
+        found = [fault.on([*nodes], sum(nodes.values())) for fault, nodes in self._found.values()]
         self._found.clear()
-        self._counts.clear()
         return tuple(found)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
@@ -122,15 +122,29 @@ class PredicateProgram:
         return log.take()
 
     def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
-        """Return the errors in conditions of `applies when` that depend on nodes; answers have the others."""
+        """Return the errors in conditions of `applies when` that depend on nodes. Answers have the others,
+        also those of a `let` that rejects a node.
+        """
         log = FaultLog(self.rule.name)
+        errors: list[tuple[EvalError, Span]] = []
+
+        def note(error: EvalError, span: Span) -> None:
+            errors.append((error, span))
+
         if self.applies_by_node and self.is_for(frame):
             meter = frame[-1] = self._share.meter_over(frame[self._cluster])
             for node in nodes:
                 frame[self._node], meter.left = node, meter.limit
                 for slot in self._resets:
                     frame[slot] = UNSET
-                self._node_applies.hold(frame, partial(log.add, node=node.name))
+                errors.clear()
+                failures: list[Failure] = []
+                if self._node_applies.hold(frame, note) and errors:
+                    self._block.run(frame, failures)
+                answered = {failure.fault.site for failure in failures if failure.fault is not None}
+                for error, span in errors:
+                    if str(error.span or span) not in answered:
+                        log.add(error, span, node.name)
         return log.take()
 
     def outside(self, frame: Frame) -> Status:
