@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,9 +24,6 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_volumes import PodVolume
 from kdsl.cluster.objects.ports import HostPort
 from kdsl.cluster.objects.taints import Taint
-
-if TYPE_CHECKING:
-    from kdsl.cluster.objects.pod import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
