@@ -65,6 +65,7 @@ class Nominator:
                 self.add(after, current)
         elif current:
             self.add(after, current)
+        if current and self.node_of(after) == current:
             self._changed(before, after)
 
     def clear(self, pod: PodInfo) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.nominator import Nominator
 
@@ -78,3 +80,20 @@ def test_the_version_that_was_nominated_leaves_the_room() -> None:
     nominator.add(pod("b", labels={"x": "y"}), "n2")
     nominator.delete(pod("c", node_name="n2"), placed_on="n2")
     assert left == [pod("a"), pod("b")]
+
+
+def test_a_pod_that_changes_with_its_status_keeps_its_node_and_is_told() -> None:
+    changed: list[tuple[str, str]] = []
+    nominator = Nominator(changed=lambda before, after: changed.append((before.phase, after.phase)))
+    versions = [
+        pod("a", phase="1"),
+        pod("a", phase="2", nominated_node_name="n1"),
+        pod("a", phase="3", nominated_node_name="n1"),
+        pod("a", phase="4", nominated_node_name="n2"),
+        pod("a", phase="5"),
+    ]
+    nominator.add(versions[0], "n1")
+    for before, after in pairwise(versions):
+        nominator.renominate(before, after)
+    assert changed == [("1", "2"), ("2", "3")]
+    assert nominator.node_of(versions[-1]) == ""

@@ -6,7 +6,7 @@ import pytest
 from kdsl.base.frozen_map import freeze
 from kdsl.base.resources import Resources
 from kdsl.cluster.api.device_objects import ResourceClaim
-from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.extended_claims import new_claim
@@ -14,7 +14,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from msgspec import to_builtins
 
-from kdsl_plugins.dynamic_resources.alike import Found
+from kdsl_plugins.dynamic_resources.alike import Alike, Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator
 from kdsl_plugins.dynamic_resources.attempt import Attempt
 from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
@@ -130,3 +130,43 @@ def test_devices_that_come_into_use_change_the_group_of_their_node_only() -> Non
     assert groups() == [0, 0, 0, 1, *[0] * 8]
     cluster.remove("ResourceClaim", "default/other")
     assert groups() == [0] * 12
+
+
+def test_engines_over_one_cluster_keep_their_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, engines, asked = ClusterCache(), [CatalogDevices(), CatalogDevices()], list[str]()
+    for at in range(4):
+        cluster.add_node(facts(at, "a"))
+        cluster.put(slice_of("d0", name=f"s{at}", node_name=f"n{at}"))
+    key_on = Alike.key_on
+
+    def noted(self: Alike, node: NodeInfo) -> object:
+        asked.append(node.name)
+        return key_on(self, node)
+
+    monkeypatch.setattr(Alike, "key_on", noted)
+    counts = []
+    for _ in range(3):
+        for kept in engines:
+            nodes = NodeSet.all(cluster.snapshot())
+            known = kept.of(nodes.snapshot.catalog, {})
+            assert Allocator.of([claim(request())], CLASSES, *known, CONDITIONS).groups(nodes) is not None
+        counts.append(len(asked))
+    assert counts == [8, 8, 8]
+
+
+def test_the_kept_groups_are_bounded_by_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdsl_plugins.dynamic_resources.node_groups.MAX_KEYS", 0)
+    cluster, kept, numbers = ClusterCache(), CatalogDevices(), list[int]()
+    for at in range(2):
+        cluster.add_node(facts(at, "a"))
+        cluster.put(slice_of("d0", name=f"s{at}", node_name=f"n{at}"))
+    for used in range(1, 20):
+        amount = {"memory": f"{used}Gi"}
+        cluster.put(allocated("d0", pool="n0", shareID="s", consumedCapacity=amount))
+        nodes = NodeSet.all(cluster.snapshot())
+        known = kept.of(nodes.snapshot.catalog, {})
+        found = Allocator.of([claim(request())], CLASSES, *known, CONDITIONS).groups(nodes)
+        assert found is not None
+        assert found[0] != found[1]
+        numbers += found.tolist()
+    assert set(numbers) == set(range(4))

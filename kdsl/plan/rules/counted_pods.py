@@ -161,7 +161,14 @@ def _with_value(variable: Var, value: TypedExpr, questions: Iterable[TypedExpr])
 def _looped(
     variables: tuple[Var, ...], iterable: TypedExpr, questions: Sequence[TypedExpr]
 ) -> list[TypedExpr]:
-    return [_listed(variables, iterable, each) for each in questions]
+    """Return the questions for each item; those that read no item are asked once: the items may be a node's,
+    and no count reads a node.
+    """
+    slots = {variable.slot for variable in variables}
+    return [
+        each if slots.isdisjoint(free_slots(each)) else _listed(variables, iterable, each)
+        for each in questions
+    ]
 
 
 def _listed(variables: tuple[Var, ...], iterable: TypedExpr, question: TypedExpr) -> TypedExpr:

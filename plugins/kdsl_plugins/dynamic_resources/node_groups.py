@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from kdsl_plugins.dynamic_resources.pools import SliceIndex
     from kdsl_plugins.dynamic_resources.usage import Usage
 
+_ByReads: TypeAlias = dict[tuple["Looks", bool], "_Groups"]
+
 ALONE: Final = -1
 """The number of a node that looks like no other."""
 _UNKNOWN: Final = -2
-MAX_KEYS: Final = 4_096
-"""The most groups that nodes were ever in, in addition to two for each node; then they are numbered anew."""
+MAX_KEYS: Final = 4096
+"""The most groups that nodes were ever in, beside two for each node; then they are numbered anew."""
 
 
 class NodeGroups:
@@ -32,8 +35,8 @@ class NodeGroups:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._slices: SliceIndex | None = None
-        self._by_reads: dict[tuple[Looks, bool], _Groups] = {}
+        # Each engine over the snapshot has an index of slices.
+        self._by_slices: WeakKeyDictionary[SliceIndex, _ByReads] = WeakKeyDictionary()
         self._lock = Lock()
 
     def of(self, rows: Rows, alike: Alike) -> NDArray[np.int32]:
@@ -42,12 +45,12 @@ class NodeGroups:
         AllocationError where a node's devices cannot be read.
         """
         with self._lock:
-            if alike.slices is not self._slices or len(self._by_reads) >= MAX_LOOKS:
-                self._slices = alike.slices
-                self._by_reads.clear()
-            groups = self._by_reads.get(alike.reads)
+            by_reads = self._by_slices.setdefault(alike.slices, {})
+            groups = by_reads.get(alike.reads)
             if groups is None or groups.usage is not alike.usage:
-                groups = self._by_reads[alike.reads] = _Groups(self._live, alike.usage)
+                if len(by_reads) >= MAX_LOOKS:
+                    by_reads.clear()
+                groups = by_reads[alike.reads] = _Groups(self._live, alike.usage)
             return groups.of(rows, alike)
 
 

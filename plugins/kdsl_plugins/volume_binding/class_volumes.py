@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
@@ -12,9 +11,6 @@ from kdsl.cluster.objects.volumes import VolumeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
 
 from kdsl_plugins.volume_binding.free_volumes import FreeVolumes
-
-if TYPE_CHECKING:
-    pass
 
 _ClaimKey = tuple[str, str]
 """The namespace and the name of a claim."""

@@ -284,6 +284,17 @@ CLAIMS = "PersistentVolumeClaim/ALL"
             ["Node/ADD|DELETE|NODE_LABEL|NODE_CORDONED|NODE_UNCORDONED", "AssignedPod/ALL"],
             False,
         ),
+        # A term counts in the domain that the labels of its pod's node name.
+        (
+            "require cluster.requiredAffinityTerms.count(t, t.matches(pod)).total() == 0",
+            [
+                "Node/ADD|DELETE|NODE_LABEL",
+                "AssignedPod/ALL",
+                "TargetPod/POD_LABEL|POD_OTHER",
+                "Namespace/ALL",
+            ],
+            False,
+        ),
         (
             'narrow to optional.of(["n1"]) else "other"\nrequire pod.priority > 3',
             ["Node/ADD", "TargetPod/POD_OTHER"],

@@ -34,6 +34,12 @@ BY_KEYS = f"""
     require topology("zone").count(p, {OF} == app).here(node) <= most else "no"
   }}
 """
+BY_NODE_LABELS = f"""
+  for key in node.labels {{
+    require topology("zone").count(p, {OF} == "x").here(node) == 0 else "no"
+  }}
+  require node.taints.all(t, topology("zone").count(p, {OF} == "x").here(node) == 0) else "no"
+"""
 BY_CONDITION = f"""
   let xs = topology("zone").count(p, {OF} == "x")
   applies when xs.total() > 0
@@ -90,6 +96,7 @@ def hints(body: str, *changes: tuple[PodInfo | None, PodInfo | None]) -> str:
         pytest.param(BY_KEYS, "-+--+--", id="a loop over a map"),
         pytest.param(BY_MACRO, "-+--+--", id="a macro"),
         pytest.param(BY_BIND, "-+--+--", id="a name in an expression"),
+        pytest.param(BY_NODE_LABELS, "-+--+--", id="a loop over facts of a node"),
         pytest.param(BY_CONDITION, "-+--+--", id="a condition of the rule"),
         pytest.param(BY_NAME, "++--++-", id="the names of nodes"),
         pytest.param(WITH_FN, "-+--+--", id="a function of pods"),
