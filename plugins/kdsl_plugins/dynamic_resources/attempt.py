@@ -100,14 +100,14 @@ class Attempt:
         if groups is None:
             return StatusColumn.of(map(self.judged, nodes.nodes()))
         firsts, of_node = groups
-        table, numbers = StatusTable(), np.zeros(len(firsts), np.int32)
+        table = StatusTable()
 
         def number(node: NodeInfo) -> int:
             status = self.judged(node)
             return 0 if status is None else table.number(status)
 
-        numbers[:] = [number(node) for node in nodes.take(firsts).nodes()]
-        ids = numbers.take(of_node)
+        numbers = [number(node) for node in nodes.take(firsts).nodes()]
+        ids = np.array(numbers, np.int32).take(of_node)
         # An error names devices of its node.
         for place in (ids > 0).nonzero()[0].tolist():
             if table[ids[place]] is not NO_DEVICES:
