@@ -116,9 +116,12 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
     is_local = words <= _LOCAL_WORDS and not any(fact.name in _NOT_LOCAL for fact in facts)
     own_claims = _come_from(_OWN_CLAIMS, Resource.PERSISTENT_VOLUME_CLAIM, facts, views)
     volumes_only = _come_from(_OF_VOLUMES, Resource.ASSIGNED_POD, facts, views)
-    counts, others = pod_counts(rule, views, fns)
-    is_counted = _come_from(frozenset(), Resource.ASSIGNED_POD, others, views)
-    return Cures(patterns, is_local, own_claims, volumes_only, counts if is_counted else {})
+    counts: PodCounts = {}
+    if not is_local:
+        asked, others = pod_counts(rule, views, fns)
+        if _come_from(frozenset(), Resource.ASSIGNED_POD, others, views):
+            counts = asked
+    return Cures(patterns, is_local, own_claims, volumes_only, counts)
 
 
 def _come_from(known: frozenset[Fact], resource: Resource, facts: FactDirections, views: Views) -> bool:

@@ -57,5 +57,14 @@ class NodeSet(Struct, frozen=True, eq=False):
             codes, count = facts.key("labels", key).digit(self.rows)
             # Renumbering keeps the products small.
             numbers = np.unique(numbers * count + codes, return_inverse=True)[1]
-        _, firsts, places = np.unique(numbers, return_index=True, return_inverse=True)
-        return self.take(firsts), places
+        return self.by_numbers(numbers)
+
+    def by_numbers(self, numbers: NDArray[np.integer]) -> tuple[NodeSet, NDArray[np.intp]]:
+        """Return the first node of each number, in the order of these nodes, and the place of each node's one
+        among them; `numbers` has one for each node.
+        """
+        _, firsts, of_node = np.unique(numbers, return_index=True, return_inverse=True)
+        order = firsts.argsort()
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return self.take(firsts[order]), places.take(of_node)

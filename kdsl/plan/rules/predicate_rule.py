@@ -96,7 +96,7 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
 
     @cached_property
     def pod_reads(self) -> Dependencies | None:
-        """What `may_count` reads of a waiting pod; None if no two pods share it."""
+        """The reads of a waiting pod in `may_count`; None if no two pods share them."""
         return Dependencies.of(frozenset(word for word in self.rule.reads if word.startswith("pod.")))
 
     def may_count(self, pod: PodInfo, before: object, after: object) -> bool:

@@ -99,31 +99,30 @@ class Attempt:
         groups = self._groups(nodes)
         if groups is None:
             return StatusColumn.of(map(self.judged, nodes.nodes()))
-        firsts, of_node = groups
+        asked, places = groups
         table = StatusTable()
 
         def number(node: NodeInfo) -> int:
             status = self.judged(node)
             return 0 if status is None else table.number(status)
 
-        numbers = [number(node) for node in nodes.take(firsts).nodes()]
-        ids = np.array(numbers, np.int32).take(of_node)
+        numbers = [number(node) for node in asked.nodes()]
+        ids = np.array(numbers, np.int32).take(places)
         # An error names devices of its node.
-        for place in (ids > 0).nonzero()[0].tolist():
-            if table[ids[place]] is not NO_DEVICES:
-                ids[place] = number(nodes.snapshot.info(nodes.rows.item(place)))
+        errors = [each for each in {*numbers} if each and table[each] is not NO_DEVICES]
+        for place in np.isin(ids, errors).nonzero()[0].tolist() if errors else ():
+            ids[place] = number(nodes.snapshot.info(nodes.rows.item(place)))
         return StatusColumn(ids, table)
 
     def scores(self, nodes: NodeSet) -> NDArray[np.int64]:
         """Return the score of nodes that passed: earlier alternatives of requests are worth more."""
-        groups = self._groups(nodes)
-        asked = nodes if groups is None else nodes.take(groups[0])
+        asked, places = self._groups(nodes) or (nodes, None)
         found = np.array([_score(self.found_on(node)) for node in asked.nodes()], np.int64)
-        return found if groups is None else found.take(groups[1])
+        return found if places is None else found.take(places)
 
-    def _groups(self, nodes: NodeSet) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """Return the first place of each group of nodes with one answer, and the group of each node; None if
-        the nodes have to be asked one by one.
+    def _groups(self, nodes: NodeSet) -> tuple[NodeSet, NDArray[np.intp]] | None:
+        """Return the first node of each group with one answer, and the place of each node's one among them;
+        None if the nodes have to be asked one by one.
         """
         if self.left_over is not None or self._places or self._unusable:
             return None
@@ -134,12 +133,7 @@ class Attempt:
         # A node that looks like no other is a group.
         alone = (found == ALONE).nonzero()[0]
         found[alone] = ALONE - 1 - alone
-        _, firsts, of_node = np.unique(found, return_index=True, return_inverse=True)
-        # Groups are asked in the order of the nodes.
-        order = firsts.argsort()
-        places = np.empty_like(order)
-        places[order] = np.arange(len(order))
-        return firsts[order], places.take(of_node)
+        return nodes.by_numbers(found)
 
     def judged(self, node: NodeInfo) -> Status | None:
         """Return the reason why the pod cannot run on a node; None if it can."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
 
 from kdsl.base.change_log import ChangeLog
+from kdsl.base.counts import change_count
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.device_objects import ResourceClaim
 
@@ -103,23 +103,14 @@ class Usage:
             self._left.pop(pool, None)
             self.changes.note(pool, len(self._in_pool))
             if not result.share_id:
-                _add(self.devices, (*pool, result.device), by)
-                _add(self._in_pool, pool, by)
+                change_count(self.devices, (*pool, result.device), by)
+                change_count(self._in_pool, pool, by)
                 continue
             self._shared = None
             if by > 0:
                 self._sharing[key] = claim
             else:
                 self._sharing.pop(key, None)
-
-
-K = TypeVar("K")
-
-
-def _add(counts: Counter[K], key: K, by: int) -> None:
-    counts[key] += by
-    if not counts[key]:
-        del counts[key]
 
 
 def _shared(claims: Iterable[ResourceClaim]) -> dict[DeviceId, dict[str, Quantity]]:

@@ -9,8 +9,9 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import merge
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
+from kdsl.base.counts import change_count
 from kdsl.cluster.objects.selectors import Operator, SelectorTerm
 from kdsl.cluster.objects.volumes import VolumeInfo
 
@@ -22,8 +23,6 @@ Labels: TypeAlias = tuple[Label, ...]
 """Labels of which a node has one where a condition holds."""
 Entry: TypeAlias = tuple[int, str, VolumeInfo]
 """A volume after its capacity, in billionths of bytes, and its name, which no other volume has."""
-
-_K = TypeVar("_K")
 
 
 class FreeVolumes:
@@ -70,8 +69,10 @@ class FreeVolumes:
         if entry is None:
             return
         volume = entry[2]
-        _take(self._counts, _named(volume))
-        _take(self._label_keys, volume.node_label_keys)
+        for label in _named(volume):
+            change_count(self._counts, label, -1)
+        for key in volume.node_label_keys:
+            change_count(self._label_keys, key, -1)
         if labels is None:
             _drop(self._others, entry)
             return
@@ -97,14 +98,6 @@ class FreeVolumes:
 
     def _count(self, labels: Labels) -> int:
         return sum([self._counts[label] for label in labels])
-
-
-def _take(counts: Counter[_K], keys: Iterable[_K]) -> None:
-    """Count each key once less; unlike `-=`, this does not walk through all counts."""
-    for key in keys:
-        counts[key] -= 1
-        if not counts[key]:
-            del counts[key]
 
 
 def _drop(entries: list[Entry], entry: Entry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -34,3 +35,13 @@ def test_one_node_of_each_combination_of_labels_stands_for_the_others() -> None:
     assert zones(with_other_pods, 1) == (["x"], ["x"])
     moved = node.with_facts(replace(node.facts, labels=FrozenMap({"zone": "y"})))
     assert zones(live.overlay(row, moved)) == (["y", *each[1:]], ["y", *each[1:]])
+
+
+def test_the_first_node_of_each_number_comes_in_the_order_of_the_nodes() -> None:
+    cache = ClusterCache()
+    for number in range(5):
+        cache.add_node(NodeFacts(f"n{number}"))
+    nodes = NodeSet.all(cache.snapshot())
+    firsts, places = nodes.by_numbers(np.array([7, -2, 7, 3, -2]))
+    assert firsts.rows.tolist() == nodes.rows[[0, 1, 3]].tolist()
+    assert places.tolist() == [0, 1, 0, 2, 1]
