@@ -64,17 +64,17 @@ class Judge(Struct, frozen=True, eq=False):
         """Return the judge of an attempt whose PreFilter phase is over."""
         table, skipped = attempt.table, attempt.state.skipped_filters
         return cls(
-            state=attempt.state,
-            pod=attempt.pod,
-            snapshot=attempt.snapshot,
-            filters=table.filters,
-            add_pods=table.add_pods,
+            attempt.state,
+            attempt.pod,
+            attempt.snapshot,
+            table.filters,
+            table.add_pods,
             # Without filters no node is rejected, so nominated pods do not matter.
-            contested=contested if table.filters else {},
-            check_all=table.check_all,
-            joined=table.joined_predicates,
-            lone=tuple([each for each in table.lone_filters if each[0] not in skipped]),
-            places=table.places,
+            contested if table.filters else {},
+            table.check_all,
+            table.joined_predicates,
+            tuple([each for each in table.lone_filters if each[0] not in skipped]),
+            table.places,
         )
 
     def over(self, snapshot: Snapshot, state: CycleState) -> Judge:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
@@ -155,9 +157,11 @@ class HookTable:
     pre_filter_names: tuple[str, ...] = field(init=False)
     places: Mapping[str, int] = field(init=False)
     _fields: tuple[str, ...] = field(init=False)
-    _by_filled: dict[tuple[str, ...], HookTable] = field(init=False, default_factory=dict, compare=False)
+    _values_of: Callable[[PodInfo], tuple[object, ...]] = field(init=False, compare=False)
+    _by_filled: dict[tuple[bool, ...], HookTable] = field(init=False, default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        fields = tuple(dict.fromkeys(each for fields in self.only_for.values() for each in fields))
         predicates = _names_of(self.joined_predicates) | self.bystanders
         scores = _names_of(self.joined_scores) | self.bystanders
         derived = {
@@ -167,7 +171,9 @@ class HookTable:
             "lone_scores": tuple(each for each in self.scores if each.plugin not in scores),
             "pre_filter_names": tuple(name for name, _ in self.pre_filters),
             "places": {name: place for place, (name, _) in enumerate(self.filters)},
-            "_fields": tuple(dict.fromkeys(each for fields in self.only_for.values() for each in fields)),
+            "_fields": fields,
+            # With one attribute more, the values are a tuple in any case.
+            "_values_of": attrgetter(*fields, "__class__"),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -177,11 +183,12 @@ class HookTable:
         fields = self._fields
         if not fields:
             return self
-        filled = tuple([name for name in fields if getattr(pod, name)])
-        table = self._by_filled.get(filled)
+        is_filled = tuple(map(bool, self._values_of(pod)))
+        table = self._by_filled.get(is_filled)
         if table is None:
-            table = self._by_filled[filled] = self._without(
-                frozenset(name for name, needed in self.only_for.items() if not set(filled) & set(needed))
+            filled = {*compress(fields, is_filled)}
+            table = self._by_filled[is_filled] = self._without(
+                frozenset(name for name, needed in self.only_for.items() if filled.isdisjoint(needed))
             )
         return table
 
