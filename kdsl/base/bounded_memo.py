@@ -56,13 +56,11 @@ class Memo(Generic[E]):
         # finds an entry asks whether it is valid.
         entry = self._entries.get(signature)
         if entry is not None:
-            if signature in self._used:
-                # It becomes the last one.
-                self._used.pop(signature, None)
-            elif len(self._used) >= _MAX_USED:
+            if len(self._used) >= _MAX_USED and signature not in self._used:
                 with self._lock:
                     self._book()
-            # It may grow from now on.
+            # It becomes the last one, and may grow from now on.
+            self._used.pop(signature, None)
             self._used[signature] = None
         self._latest = (signature, entry)
         return entry

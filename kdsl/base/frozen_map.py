@@ -21,15 +21,23 @@ class FrozenMap(Mapping[K, V]):
     key of many maps. `derived` belongs to `SelectedKeys`, which keeps there its findings about the content.
     """
 
-    __slots__ = ("_hash", "derived", "entries")
+    __slots__ = ("_hash", "_ordered", "derived", "entries")
 
     entries: Mapping[K, V]
     derived: Any
     _hash: int | None
+    _ordered: tuple[tuple[K, V], ...] | None
 
     def __init__(self, items: Mapping[K, V] = {}) -> None:
         self.entries = dict(items)
-        self.derived = self._hash = None
+        self.derived = self._hash = self._ordered = None
+
+    @property
+    def ordered(self) -> tuple[tuple[K, V], ...]:
+        """The content with its order, for keys: two equal maps may have different orders."""
+        if self._ordered is None:
+            self._ordered = tuple(self.entries.items())
+        return self._ordered
 
     def __getitem__(self, key: K) -> V:
         return self.entries[key]

@@ -238,13 +238,6 @@ def reader_of(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
     if not fields:
         return facts
     maps = [each for each in fields if isinstance(getattr(_NOBODY, each), FrozenMap)]
-    # With one attribute more, the values are a tuple in any case.
-    values_of = attrgetter("__class__", *[each for each in fields if each not in maps])
-    contents = [attrgetter(f"{each}.entries") for each in maps]
-
-    def shown(pod: PodInfo) -> Hashable:
-        return values_of(pod), *[tuple(content(pod).items()) for content in contents]
-
     # The hot path: the values are the key, even a single one.
-    of_fields: PodKey = shown if maps else attrgetter(*fields)
+    of_fields: PodKey = attrgetter(*[f"{each}.ordered" if each in maps else each for each in fields])
     return (lambda pod: (of_fields(pod), facts(pod))) if keys else of_fields
