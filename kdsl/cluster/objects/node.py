@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from msgspec import Struct
@@ -65,6 +65,10 @@ class NodeFacts:
             pod_cidr=spec.pod_cidr,
             provider_id=spec.provider_id,
         )
+
+
+FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
+"""The attributes of `NodeFacts`. Those of `NodeInfo` are properties, and take a call to read."""
 
 
 class NodeInfo(Struct, frozen=True):

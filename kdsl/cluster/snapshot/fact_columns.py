@@ -9,7 +9,6 @@ a topology are the column of a label.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from itertools import count, repeat
 from operator import attrgetter, is_
 from threading import Lock
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.kept import Kept
-from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.node import FACTS
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 
@@ -34,8 +33,6 @@ _SPARE: Final = 1024
 
 OF_PODS: Final = frozenset(("used_host_ports", "used_volumes"))
 """The attributes with a column that are not facts, but lists that the pods on a node fill."""
-
-_OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
 
 Value: TypeAlias = Any
 """The value of a fact; hashable."""
@@ -203,6 +200,6 @@ def _entries(attribute: str, key: str) -> Read:
 def _attribute(name: str) -> Read:
     """Return a reader of an attribute of nodes, from `facts` if possible: a property costs twice as much."""
     read: Callable[[object], Value] = attrgetter(name)
-    if name in _OF_FACTS:
+    if name in FACTS:
         return lambda snapshot, rows: list(map(read, [node.facts for node in snapshot.infos(rows)]))
     return lambda snapshot, rows: list(map(read, snapshot.infos(rows)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedItem
+from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr, TypedItem
+from kdsl.cluster.objects.node import FACTS
 from kdsl.eval.functions.collections import is_zero
 from kdsl.eval.functions.operators import find_in_map, index_map
 from kdsl.eval.scalar.logic import checked_optional
@@ -28,8 +29,17 @@ CardsOf = Callable[[Value], Value]
 
 def field_text(expr: FieldOf, out: Compiler) -> str:
     """Write `view.field`."""
-    wrap, read = wrapper_of(expr.type), f"{out.text(expr.operand)}.{attribute_of(expr.field)}"
+    wrap, owner = wrapper_of(expr.type), out.text(expr.operand)
+    read = f"{owner}{'.facts' if is_node_fact(expr) else ''}.{attribute_of(expr.field)}"
     return read if wrap is None else f"{out.name(wrap)}({read})"
+
+
+def is_node_fact(expr: TypedExpr) -> bool:
+    """Return whether an expression is a field of a node that does not depend on its pods."""
+    match expr:
+        case FieldOf(operand=node, field=field):
+            return node.type.name in NODES and attribute_of(field) in FACTS
+    return False
 
 
 def presence_text(expr: HasField, out: Compiler) -> str:

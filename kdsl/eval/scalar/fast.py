@@ -24,6 +24,7 @@ from kdsl.check.model.types import (
 )
 from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
+from kdsl.eval.scalar.access import is_node_fact
 from kdsl.eval.scalar.meter import has_weight, metered
 from kdsl.eval.values import Value, checked_int, equals
 from kdsl.eval.views import method_name
@@ -57,7 +58,7 @@ def fast_call(expr: CallOf, out: Compiler) -> str | None:
         case "in_list" if isinstance(right, Known) and _has_plain_items(left, right):
             return f"({out.text(left)} in {out.name(frozenset(right.value))})"
         case "in_map" if left.type == STRING:
-            return f"({out.text(left)} in {out.text(right)})"
+            return f"({out.text(left)} in {out.text(right)}{'.entries' if is_node_fact(right) else ''})"
         case "index_resources":
             return f"{out.text(left)}[{out.text(right)}]"
     type_, extreme = _EXTREMES.get(expr.overload, (None, ""))

@@ -5,7 +5,8 @@ Otherwise the first node that reads a value would pay, and results would depend 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from kdsl.eval.scalar.frame import UNSET, Closure, Failed, Frame, failure
@@ -83,20 +84,22 @@ def renewing(slot: int, compute: Closure, own: OwnMeter) -> Closure:
 
 
 def item_reader(
-    slot: int, items: Closure, compute: Closure, parts: Parts, kept: int | None = None
+    slot: int, items: Sequence[int], compute: Closure, parts: Parts, kept: int | None = None
 ) -> Closure:
-    """Read a value that depends on some loop items, computed once per combination of them, by identity.
+    """Read a value that depends on the loop items in some slots, computed once per combination of them, by
+    identity.
 
     The slot holds the values of the attempt with their items, so that no other object can have an item's
     identity. A count, or a list of counts, is in the slot `kept`, too, for later attempts, which update it.
     """
+    values_of, is_one = itemgetter(*items), len(items) == 1
 
     def read(frame: Frame) -> Value:
         known = frame[slot]
         if known is UNSET:
             known = frame[slot] = {}
-        values = items(frame)
-        key = tuple(map(id, values))
+        values = values_of(frame)
+        key = id(values) if is_one else tuple(map(id, values))
         entry = known.get(key)
         found = compute_and_keep(frame, known, key, values) if entry is None else entry[0]
         if found.__class__ is Failed:

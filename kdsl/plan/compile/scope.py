@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from operator import itemgetter
 from typing import Final
 
 from kdsl.base.span import Span
@@ -166,12 +165,9 @@ class RuleScope:
         variable = self.variable(expr)
         slot = variable.slot
         self._compiler.follows[slot] = self.needs(expr) & self.items
-        first, *others = sorted(self._loops(expr))
         parts = Parts(self._combinations(expr), MOST_PARTS, self.share.value_meter)
         value = self._lasting(expr, has_parts=True)
-        # With the first once more, it reads a tuple in any case.
-        items = itemgetter(first, *others, first)
-        self._compiler.by_item[slot] = item_reader(slot, items, value, parts)
+        self._compiler.by_item[slot] = item_reader(slot, sorted(self._loops(expr)), value, parts)
         self._mark(slot, expr)
         return variable
 
@@ -235,12 +231,12 @@ class RuleScope:
         slot, kept = variable.slot, self.kept_slot()
         self._compiler.follows[slot] = self.needs(expr) - self.lasting
         free = free_variables(expr).keys() - self.lasting - self.items
-        first, *others = sorted(free.union(self._loops(expr))) or (None,)
+        items = sorted(free.union(self._loops(expr)))
         compute, own = self._compiler.compile(expr), self.share.add_value()
-        if first is None:
+        if not items:
             self._compiler.by_item[slot] = renewing(kept, compute, own)
             return variable
-        items, parts = itemgetter(first, *others, first), Parts(self._combinations(expr), MOST_PARTS, own)
+        parts = Parts(self._combinations(expr), MOST_PARTS, own)
         self._compiler.by_item[slot] = item_reader(slot, items, compute, parts, kept)
         self._mark(slot, expr)
         return variable

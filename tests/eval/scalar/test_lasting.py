@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
-
+import pytest
 from kdsl.eval.scalar.frame import UNSET, Frame
 from kdsl.eval.scalar.lasting import Parts, item_reader
 from kdsl.eval.scalar.meter import Meter
 
-ITEM, SLOT = 0, 1
+ITEM, OTHER, SLOT = 0, 1, 2
 STEPS = 5
 
 
-def read_twice(items: list[str], most: int) -> tuple[int, list[int]]:
-    """Read the value of each item for two nodes; return how many were computed, and the steps of each node."""
+def read_twice(items: list[str], most: int, slots: tuple[int, ...] = (ITEM,)) -> tuple[int, list[int]]:
+    """Read the value of each item for two nodes; return how many were computed, and the steps of each node.
+    The value depends on the items in `slots`.
+    """
     computed = 0
 
     def compute(frame: Frame) -> str:
@@ -27,8 +28,8 @@ def read_twice(items: list[str], most: int) -> tuple[int, list[int]]:
         return len(items)
 
     parts = Parts(number, most, lambda count: Meter.of(100 // count))
-    read = item_reader(SLOT, itemgetter(ITEM, ITEM), compute, parts)
-    frame: Frame = [UNSET, UNSET, None]
+    read = item_reader(SLOT, slots, compute, parts)
+    frame: Frame = [UNSET, "other", UNSET, None]
     taken = []
     for _ in range(2):
         meter = frame[-1] = Meter.of(1_000)
@@ -39,8 +40,9 @@ def read_twice(items: list[str], most: int) -> tuple[int, list[int]]:
     return computed, taken
 
 
-def test_values_of_few_items_are_computed_once_and_no_node_pays() -> None:
-    assert read_twice(["a", "b", "c"], most=3) == (3, [0, 0])
+@pytest.mark.parametrize("slots", [(ITEM,), (ITEM, OTHER), (OTHER, ITEM)])
+def test_values_of_few_items_are_computed_once_and_no_node_pays(slots: tuple[int, ...]) -> None:
+    assert read_twice(["a", "b", "c"], 3, slots) == (3, [0, 0])
 
 
 def test_of_too_many_items_each_node_computes_and_pays_the_same() -> None:

@@ -50,6 +50,8 @@ WRITTEN = frozenset(
         "copy",
         "present",
         "value",
+        "facts",
+        "entries",
     ]
 )
 ATTRIBUTES = frozenset([attribute_of(name) for view in load_views().types.values() for name in view.fields])

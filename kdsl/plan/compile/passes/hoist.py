@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, TypedExpr, Var
 from kdsl.check.model.types import BindingTime
 from kdsl.eval.ir import map_children
+from kdsl.eval.scalar.fast import PLAIN_EQUALITY
 
 if TYPE_CHECKING:
     from kdsl.plan.compile.scope import RuleScope
@@ -39,4 +40,6 @@ def is_cheap(expr: TypedExpr) -> bool:
             return True
         case CallOf(overload="index_list", args=(Var(), Const() | Var())):
             return True
+        case CallOf(overload="equals" | "not_equals", args=(one, other)) if one.type == other.type:
+            return one.type in PLAIN_EQUALITY and is_cheap(one) and is_cheap(other)
     return False

@@ -64,6 +64,11 @@ def test_hoist_takes_the_largest_part_known_from_the_pod() -> None:
     assert isinstance(hoisted.args[1], Var) and hoisted.args[1].name == ""
 
 
+def test_hoist_leaves_comparisons_that_take_no_longer_than_a_variable() -> None:
+    statement, scope = condition(rule('require node.podCount > 0 || pod.phase == "x" else ""'))
+    assert hoist_lasting(statement.condition, scope) == statement.condition
+
+
 def test_hoist_leaves_parts_that_depend_on_a_loop_variable() -> None:
     statement, scope = condition(rule('require pod.tolerations.exists(t, t.key + "x" == node.name) else ""'))
     hoisted = hoist_lasting(statement.condition, scope)
