@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -78,19 +77,16 @@ class CardCounts:
         for turn in self._turns:
             is_last = turn is self._turns[-1]
             served = list[int]()
-            found, fitting = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
+            found, fitting, order = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
             for place, (node, reason) in enumerate(zip(nodes.tolist(), found, strict=True)):
                 if reason == "" and not is_last:
                     served.append(place)
                 elif reason != "" or not must_choose:
                     reasons[node] = reason
-            if not served or not self._program.fitting.cards.are_countable_in_turn:
+            if not served or order is None or not self._program.fitting.cards.are_countable_in_turn:
                 break
             places = np.array(served, np.intp)
-            left = turn.left(cards.part(places), fitting, classes)
-            if left is None:
-                break
-            nodes, cards = nodes[places], left
+            nodes, cards = nodes[places], turn.left(cards.part(places), fitting, order)
         return reasons
 
 
@@ -106,22 +102,23 @@ class _RequestCounts:
 
     def reasons(
         self, classes: InventoryClasses, cards: CardsLeft, rows: Rows, takes: bool
-    ) -> tuple[list[str | None], Mask]:
+    ) -> tuple[list[str | None], Mask, list[Array] | None]:
         """Return the reason against each node, empty if enough cards fit; None if only a choice of cards
         decides. With `takes` it is empty only if the container takes the first cards that fit. Return also
-        which of the different cards fit.
+        which of the different cards fit, and the numbers by which they are put in order.
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
         parts = cards.present(classes.cards)
-        tried = (cards.different[place].card for places, _ in parts for place in places.tolist())
         try:
-            # A card that cannot be put in order is an error.
-            first = islice(tried, 1 if self._order.is_total else None)
-            self._order.sort_keys(first, attempt.demand, self._at, request, (request,))
+            order = self._order_of(cards, parts, classes.live)
+            if order is None:
+                # A card that cannot be put in order is an error.
+                tried = (cards.different[place].card for places, _ in parts for place in places.tolist())
+                self._order.sort_keys(tried, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
-            return [None] * len(rows), np.zeros(len(cards.different), np.bool_)
+            return [None] * len(rows), np.zeros(len(cards.different), np.bool_), None
         counts, reasons_of, fitting, is_open = self._count(cards, parts, classes.live)
         texts = dict[tuple[int, ...], str]()
         reasons: list[str | None] = []
@@ -153,7 +150,7 @@ class _RequestCounts:
                 if reason is None:
                     reason = texts[found_counts] = self._refusal(place, reasons_of, of_node)
             reasons.append(reason)
-        return reasons, fitting
+        return reasons, fitting, order
 
     def _count(
         self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
@@ -172,30 +169,26 @@ class _RequestCounts:
         is_open = self._open(outcomes, cards.nodes, places, nodes)
         return counts.reshape(nodes, width), list(numbers), (reason_of == 0)[numbers_of], is_open
 
-    def left(self, cards: CardsLeft, fitting: Mask, classes: InventoryClasses) -> CardsLeft | None:
-        """Return the cards that the container leaves on nodes where it takes the first cards that fit; None
-        if cards have no order. `fitting` says which of the different cards fit, as `reasons` returns it.
+    def left(self, cards: CardsLeft, fitting: Mask, order: Iterable[Array]) -> CardsLeft:
+        """Return the cards that the container leaves on nodes where it takes the first cards that fit;
+        `fitting` and `order` are those that `reasons` returns.
         """
         if self._attempt.container.phase is Phase.INIT:
             return cards
-        order = self._order_of(cards, classes)
-        if order is None:
-            return None
         ordered = cards.ordered(order)
         chosen = ordered.first(fitting, self._attempt.request.count)
         # INVARIANT: a card that fits has a charge.
         return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
 
-    def _order_of(self, cards: CardsLeft, classes: InventoryClasses) -> list[Array] | None:
+    def _order_of(self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot) -> list[Array] | None:
         """Return numbers by which to put the different cards in order, the first array first; None if columns
         have no answer.
         """
         attempt, found, forms = self._attempt, list[list[Array]](), set[object]()
-        parts = cards.present(classes.cards)
         for places, objects in parts:
             numbers = np.array([cards.different[place].number for place in places.tolist()], np.intp)
             columns = self._order.columns(
-                objects.variable(numbers), classes.live, attempt.demand, self._at, attempt.request
+                objects.variable(numbers), live, attempt.demand, self._at, attempt.request
             )
             if columns is None:
                 return None
