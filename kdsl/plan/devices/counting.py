@@ -21,11 +21,10 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.column import Array, Mask, NotColumnar
-from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
-from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
+from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED
 from kdsl.plan.devices.card_tests import Walker
-from kdsl.plan.devices.cards_left import CardsLeft, Part
+from kdsl.plan.devices.cards_left import CardsLeft
 from kdsl.plan.devices.choosers import GREEDY
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.demand import Demand, DeviceRequest, Outcome
@@ -71,7 +70,7 @@ class CardCounts:
         cards decides. `rows` has a node of each class.
         """
         reasons: list[str | None] = [None] * len(keys)
-        nodes, cards = np.arange(len(keys)), CardsLeft.of(*classes.card_classes(keys))
+        nodes, cards = np.arange(len(keys)), CardsLeft.of(*classes.card_classes(keys), classes.cards)
         # A `value` depends on the chosen cards.
         must_choose = self._program.has_value
         for turn in self._turns:
@@ -109,17 +108,16 @@ class _RequestCounts:
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
-        parts = cards.present(classes.cards)
         try:
-            order = self._order_of(cards, parts, classes.live)
+            order = self._order_of(cards, classes.live)
             if order is None:
                 # A card that cannot be put in order is an error.
-                tried = (cards.different[place].card for places, _ in parts for place in places.tolist())
+                tried = [each.card for each in cards.different]
                 self._order.sort_keys(tried, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(rows), np.zeros(len(cards.different), np.bool_), None
-        counts, reasons_of, fitting, is_open = self._count(cards, parts, classes.live)
+        counts, reasons_of, fitting, is_open = self._count(cards, classes.live)
         texts = dict[tuple[int, ...], str]()
         reasons: list[str | None] = []
         for place, row, size, is_unclear, of_node in zip(
@@ -152,14 +150,12 @@ class _RequestCounts:
             reasons.append(reason)
         return reasons, fitting, order
 
-    def _count(
-        self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
-    ) -> tuple[NDArray[np.intp], list[str], Mask, Mask]:
+    def _count(self, cards: CardsLeft, live: LiveSnapshot) -> tuple[NDArray[np.intp], list[str], Mask, Mask]:
         """Return how many cards of each node have each reason against them, these reasons, of which the first
         is empty, which different cards fit, and whether the order of trying may decide about a node.
         """
         nodes = len(cards.sizes)
-        outcomes, numbers_of = self._outcomes(cards, parts, live)
+        outcomes, numbers_of = self._outcomes(cards, live)
         places = numbers_of[cards.places]
         numbers = {"": 0}
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
@@ -180,29 +176,13 @@ class _RequestCounts:
         # INVARIANT: a card that fits has a charge.
         return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
 
-    def _order_of(self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot) -> list[Array] | None:
+    def _order_of(self, cards: CardsLeft, live: LiveSnapshot) -> list[Array] | None:
         """Return numbers by which to put the different cards in order, the first array first; None if columns
         have no answer.
         """
-        attempt, found, forms = self._attempt, list[list[Array]](), set[object]()
-        for places, objects in parts:
-            numbers = np.array([cards.different[place].number for place in places.tolist()], np.intp)
-            columns = self._order.columns(
-                objects.variable(numbers), live, attempt.demand, self._at, attempt.request
-            )
-            if columns is None:
-                return None
-            # The lists of one key may differ in length.
-            forms.add(tuple([tuple([each.dtype for each in key]) for key in columns]))
-            found.append([each for key in columns for each in key])
-        if len(forms) > 1:
-            return None
-        order: list[Array] = []
-        for keys in zip(*found, strict=True):
-            order.append(np.zeros(len(cards.different), keys[0].dtype))
-            for (places, _), each in zip(parts, keys, strict=True):
-                order[-1][places] = each
-        return order
+        attempt = self._attempt
+        keys = self._order.columns(cards.variable(), live, attempt.demand, self._at, attempt.request)
+        return None if keys is None else [each for key in keys for each in key]
 
     def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
         found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}
@@ -212,38 +192,26 @@ class _RequestCounts:
         return refusal(found, sum(counts))
 
     def _outcomes(
-        self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
+        self, cards: CardsLeft, live: LiveSnapshot
     ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
         """Return different outcomes, None if a test fails, and the number of that of each different card."""
         found: list[Outcome | None] = []
-        numbers = np.full(len(cards.different), NOT_ASKED)
-        for places, objects in parts:
-            asked = [cards.different[place] for place in places.tolist()]
-            outcomes, of_part = self._outcomes_of(asked, objects, live)
-            numbers[places] = of_part + len(found)
-            found += outcomes
-        return found, numbers
-
-    def _outcomes_of(
-        self, cards: Sequence[AskedCard], objects: DistinctObjects[Card], live: LiveSnapshot
-    ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
-        """Return different outcomes of cards, and the number of that of each; `objects` number the cards."""
-        found: list[Outcome | None] = []
-        numbers = np.full(len(cards), NOT_ASKED)
-        new = np.arange(len(cards))
+        different = cards.different
+        numbers = np.full(len(different), NOT_ASKED)
+        new = np.arange(len(different))
         known, class_of = self._walker.verdicts, self._walker.card_class
         if known:
-            new = np.array([class_of(each.card, each.answer) not in known for each in cards]).nonzero()[0]
+            new = np.array([class_of(each.card, each.answer) not in known for each in different]).nonzero()[0]
         columns = self._fitting.cards.columns if len(new) >= MIN_CARDS else None
         if columns is not None:
-            asked = [cards[place] for place in new.tolist()]
+            asked = [different[place] for place in new.tolist()]
             frames = self._fitting.cards.frames(self._attempt)
             with suppress(NotColumnar):
-                outcomes, numbers[new] = columns.outcomes(asked, objects, frames, live)
+                outcomes, numbers[new] = columns.outcomes(asked, cards.objects, frames, live)
                 found += outcomes
         for place in (numbers == NOT_ASKED).nonzero()[0].tolist():
             numbers[place] = len(found)
-            found.append(self._outcome(cards[place].card, cards[place].answer))
+            found.append(self._outcome(different[place].card, different[place].answer))
         return found, numbers
 
     def _outcome(self, card: Card, identity: IdentityAnswer) -> Outcome | None:
