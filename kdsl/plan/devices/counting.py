@@ -32,6 +32,8 @@ from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
 
+FEW_CARDS: Final = 12
+"""Fewer cards are put in order one by one."""
 _PLAIN: Final = frozenset((bool, int, str))
 """The types of values that are equal as rules compare them."""
 
@@ -108,8 +110,11 @@ class _RequestCounts:
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
+        order: list[Array] | None = None
         try:
-            order = self._order_of(cards, classes.live)
+            # Keys of few cards are mostly known, from other pods of this signature.
+            if takes or len(cards.different) >= FEW_CARDS:
+                order = self._order_of(cards, classes.live)
             if order is None:
                 # A card that cannot be put in order is an error.
                 tried = [each.card for each in cards.different]
