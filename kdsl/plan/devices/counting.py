@@ -114,7 +114,7 @@ class _RequestCounts:
         try:
             # Keys of few cards are mostly known, from other pods of this signature.
             if takes or len(cards.different) >= FEW_CARDS:
-                order = self._order_of(cards, classes.live)
+                order = self._order.columns(cards.variable(), classes.live, attempt.demand, self._at, request)
             if order is None:
                 # A card that cannot be put in order is an error.
                 tried = [each.card for each in cards.different]
@@ -180,14 +180,6 @@ class _RequestCounts:
         chosen = ordered.first(fitting, self._attempt.request.count)
         # INVARIANT: a card that fits has a charge.
         return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
-
-    def _order_of(self, cards: CardsLeft, live: LiveSnapshot) -> list[Array] | None:
-        """Return numbers by which to put the different cards in order, the first array first; None if columns
-        have no answer.
-        """
-        attempt = self._attempt
-        keys = self._order.columns(cards.variable(), live, attempt.demand, self._at, attempt.request)
-        return None if keys is None else [each for key in keys for each in key]
 
     def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
         found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}

@@ -79,10 +79,9 @@ class CardOrder:
 
     def columns(
         self, cards: Objects, live: LiveSnapshot, demand: Demand, at: NodeCards, request: DeviceRequest
-    ) -> list[list[Array]] | None:
-        """Return for each key the arrays of numbers by which it puts cards in order, the first array first;
-        None if the keys have no such form. The order must be `by_shape`, and the container has no other
-        request.
+    ) -> list[Array] | None:
+        """Return arrays of numbers by which cards are put in order, the first array first; None if the keys
+        have no such form. The order must be `by_shape`, and the container has no other request.
         """
         if self._columns is None:
             return None
@@ -104,11 +103,9 @@ class CardOrder:
         try:
             with np.errstate(all="ignore"):
                 return [
-                    [
-                        _reversed(each) if is_descending else each
-                        for each in _comparable(key(batch), len(batch))
-                    ]
+                    _reversed(each) if is_descending else each
                     for key, (_, is_descending, _) in zip(keys, self._keys, strict=True)
+                    for each in _comparable(key(batch), len(batch))
                 ]
         except (NotColumnar, AllBad):
             return None

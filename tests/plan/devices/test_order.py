@@ -56,9 +56,8 @@ def test_many_cards_are_put_in_order_at_once(keys: str) -> None:
     sort_keys = order.sort_keys(cards, demand, at, request, (request,))
     different = DistinctObjects[Card]()
     numbers = different.number([card.shape for card in cards], cards)
-    columns = order.columns(different.variable(numbers), LiveSnapshot(), demand, at, request)
-    assert columns is not None
-    arrays = [each for key in columns for each in key]
+    arrays = order.columns(different.variable(numbers), LiveSnapshot(), demand, at, request)
+    assert arrays is not None
     at_once = [cards[place] for place in np.lexsort(arrays[::-1]).tolist()]
     assert at_once == order.ordered(cards, sort_keys)
 
