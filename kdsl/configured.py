@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from kdsl.analysis.cost.codes import CostCode
+from kdsl.analysis.codes import CostCode
 from kdsl.analysis.cost.profiles import CostLimits, over_budget
 from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache

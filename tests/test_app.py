@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdsl.analysis.cost.codes import CostCode
+from kdsl.analysis.codes import CostCode
 from kdsl.app import Settings, build_engine, check_rules, find_profile, hook_tables, narrowed, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Severity

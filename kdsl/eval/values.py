@@ -35,6 +35,7 @@ from kdsl.base.span import Span
 from kdsl.base.times import DURATION_MAX, DURATION_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 from kdsl.check.model.types import Type
 
+T = TypeVar("T")
 Text = TypeVar("Text", str, bytes)
 Value = Any
 """A run-time value. The checker has proved its type, or the function that takes it checks its class."""
@@ -290,6 +291,18 @@ def to_map(entries: Iterable[tuple[Value, Value]]) -> dict[Value, Value]:
             raise EvalError(f"repeated key: {from_key(key)!r}")
         result[key] = value
     return result
+
+
+def reading(parse: Callable[..., T]) -> Callable[..., T]:
+    """Make it an error of the expression that a function cannot read a text."""
+
+    def read(*args: Value) -> T:
+        try:
+            return parse(*args)
+        except ValueError as error:
+            raise EvalError(str(error)) from None
+
+    return read
 
 
 def succeeds(parse: Callable[..., Value]) -> Callable[..., bool]:

@@ -334,13 +334,13 @@ def test_nodes_that_are_gone_are_forgotten(found: RuleSet, monkeypatch: pytest.M
     monkeypatch.setattr(inventories, "SPARE_NODES", 4)
     farm = Farm(found, "pack", node("kept"))
     plugin = devices_of(farm)
+    kept, sizes = plugin.inventories, list[int]()
     for number in range(30):
         farm.cluster.add_node(node(f"n{number}"))
         check_one(farm, plugin, KINDS["small"])
         farm.cluster.remove_node(f"n{number}")
-    kept = plugin.inventories
-    assert "kept" in kept._idle and "kept" in kept._used
-    assert max(len(kept._idle), len(kept._used)) < 10
+        sizes += (len(kept._idle), len(kept._used))
+    assert 1 < max(sizes) < 10
 
 
 def test_pods_that_name_cards_ask_few_nodes(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:

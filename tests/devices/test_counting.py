@@ -56,7 +56,8 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at-once", "one-by-one"])
 def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch, at_once: bool) -> None:
-    monkeypatch.setattr(counting, "MIN_CARDS", 1 if at_once else 1_000)
+    for name in ("MIN_CARDS", "FEW_CARDS"):
+        monkeypatch.setattr(counting, name, 1 if at_once else 1_000)
     seen = Counter[str]()
 
     def both(programs: Any, demand: Demand, at: NodeCards) -> Any:
@@ -131,7 +132,8 @@ def random_node(random: Random, kind: str) -> NodeCards:
 def test_requests_in_turn_agree_with_choices(
     monkeypatch: pytest.MonkeyPatch, seed: int, at_once: bool
 ) -> None:
-    monkeypatch.setattr(counting, "MIN_CARDS", 1 if at_once else 1_000)
+    for name in ("MIN_CARDS", "FEW_CARDS"):
+        monkeypatch.setattr(counting, name, 1 if at_once else 1_000)
     seen, random, programs = Counter[str](), Random(f"in turn {seed}"), hami.programs()
     for _ in range(600):
         kind = random.choice(COUNTABLE if random.random() < 0.6 else ["NVIDIA"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kdsl.analysis.cost.codes import CostCode
+from kdsl.analysis.codes import CostCode
 from kdsl.analysis.cost.formula import Formula, total
 from kdsl.analysis.cost.rules import Cost, cost_of
 from kdsl.base.diagnostic import Diagnostic

@@ -48,9 +48,11 @@ _PARTS: Final[Mapping[type, Callable[[Any], tuple[TypedExpr, ...]]]] = {
 
 def walk(expr: TypedExpr) -> Iterator[TypedExpr]:
     """Yield the expression and all its parts, outer parts first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    pending = [expr]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += reversed(children(part))
 
 
 def expressions_of(part: object) -> Iterator[TypedExpr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,6 @@ from kdsl.cluster.devices.typical import (
     MOST_NODES,
     CardKinds,
     Int64s,
-    PerArguments,
     TypicalPod,
     column,
 )
@@ -38,7 +38,7 @@ class Room:
         # A pod that wants no CPU is limited by cards only.
         self._cpu = np.where(kinds.cpu == 0, np.nan, kinds.cpu)
         self._values = column(list(map(_value, kinds.pods)), np.float64)
-        self._nodes = PerArguments(self._of_one, MOST_NODES)
+        self._nodes = lru_cache(MOST_NODES)(self._of_one)
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Room:
@@ -47,7 +47,7 @@ class Room:
 
     def of_one(self, cpu: int, free: Sequence[int], model: str, more: float) -> float:
         """Return the room of one node."""
-        return self._nodes.of(cpu, tuple(free), model, more)
+        return self._nodes(cpu, tuple(free), model, more)
 
     def _of_one(self, cpu: int, free: tuple[int, ...], model: str, more: float) -> float:
         total, cpu = 0.0, max(cpu, 0)

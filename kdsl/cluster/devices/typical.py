@@ -7,9 +7,10 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ MOST_NODES: Final = 4096
 """The most single nodes whose measure is kept for one list."""
 MOST_MODELS: Final = 256
 """The most models of cards whose pods are kept for one list."""
-T = TypeVar("T")
 
 _BOTH, _CARDS, _CPU, _NO_CARDS, _NO_CARDS_NOR_CPU, _MODEL = range(6)
 """Why pods cannot use free parts of cards. Each reason has its own sum, and the sums are added in this order:
@@ -101,23 +101,6 @@ class CardKinds:
         return known
 
 
-class PerArguments(Generic[T]):
-    """The results of a function for at most `most` different arguments; then all are forgotten."""
-
-    def __init__(self, compute: Callable[..., T], most: int) -> None:
-        self._compute, self._most = compute, most
-        self._known: dict[tuple[Hashable, ...], T] = {}
-
-    def of(self, *key: Hashable) -> T:
-        """Return the result for some arguments."""
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= self._most:
-                self._known.clear()
-            found = self._known[key] = self._compute(*key)
-        return found
-
-
 def fragmentation(typical: Sequence[TypicalPod], cpu: int, free: Sequence[int], model: str) -> float:
     """Return the free part of the cards of a node that typical pods cannot use, each by its weight.
 
@@ -135,9 +118,9 @@ class Fragmentation:
         others = [pod for pod in self._typical if not pod.wants_cards]
         self._other_weights = column([pod.weight for pod in others], np.float64)
         self._other_cpu = column([pod.cpu for pod in others], np.int64)
-        self._nodes = PerArguments(self._of_one, MOST_NODES)
+        self._nodes = lru_cache(MOST_NODES)(self._of_one)
         self._shares: list[int] = self._kinds.shares.tolist()
-        self._rows = PerArguments(self._rows_of, MOST_MODELS)
+        self._rows = lru_cache(MOST_MODELS)(self._rows_of)
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Fragmentation:
@@ -148,7 +131,7 @@ class Fragmentation:
 
     def of_one(self, cpu: int, free: Sequence[int], model: str) -> float:
         """Return the fragmentation of one node."""
-        return self._nodes.of(cpu, tuple(free), model)
+        return self._nodes(cpu, tuple(free), model)
 
     def _of_one(self, cpu: int, free: tuple[int, ...], model: str) -> float:
         total = sum(free)
@@ -159,7 +142,7 @@ class Fragmentation:
             large = [part for part in free if part >= share]
             counts.append(len(large))
             smalls.append(total - sum(large))
-        for weight, wanted_cpu, cards, place in self._rows.of(model):
+        for weight, wanted_cpu, cards, place in self._rows(model):
             if cards == _WITHOUT:
                 sums[_NO_CARDS if cpu >= wanted_cpu else _NO_CARDS_NOR_CPU] += weight * total
             elif cards == _REFUSED:

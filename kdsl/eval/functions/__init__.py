@@ -22,7 +22,6 @@ from kdsl.eval.functions import (
     strings,
     times,
     urls,
-    versions,
 )
 from kdsl.eval.values import Value
 
@@ -30,7 +29,7 @@ __all__ = ["BY_NAME", "IMPLEMENTATIONS"]
 
 _MODULES = (
     *(operators, conversions, times, collections, strings, encoders, numbers),
-    *(quantities, versions, networks, urls, formats),
+    *(quantities, networks, urls, formats),
 )
 
 BY_NAME: Mapping[str, Callable[..., Value]] = {

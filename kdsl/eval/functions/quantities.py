@@ -1,5 +1,5 @@
-"""Quantities and resources: exact, in thousand-millionths of a unit, bounded like
-`kdsl.base.quantity`. A resource that is not named is zero.
+"""Quantities and resources: exact, in thousand-millionths of a unit, bounded like `kdsl.base.quantity`. A
+resource that is not named is zero. And semantic versions, which are compared by the same functions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from kdsl.base.quantity import Quantity, parse_quantity
 from kdsl.base.resources import Resources
-from kdsl.eval.values import EvalError, Value, checked_int, succeeds
+from kdsl.base.semver import parse_semver
+from kdsl.eval.values import EvalError, Value, checked_int, reading, succeeds
 
 T = TypeVar("T")
 
@@ -51,11 +52,8 @@ def ratio(left: Quantity, right: Quantity) -> float:
     return left.ratio(right)
 
 
-def from_text(text: str) -> Quantity:
-    try:
-        return parse_quantity(text)
-    except ValueError as error:
-        raise EvalError(str(error)) from None
+from_text = reading(parse_quantity)
+to_semver = reading(parse_semver)
 
 
 def as_integer(quantity: Quantity) -> int:
@@ -86,7 +84,12 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "quantity_add_int": bounded(lambda quantity, units: quantity + Quantity.of(units)),
     "sub": subtract,
     "quantity_sub_int": bounded(lambda quantity, units: quantity - Quantity.of(units)),
-    # Those of semantic versions, too.
+    "semver": to_semver,
+    "isSemver": succeeds(to_semver),
+    "major": lambda version: checked_int(version.major),
+    "minor": lambda version: checked_int(version.minor),
+    "patch": lambda version: checked_int(version.patch),
+    # Of quantities, and of versions.
     "isGreaterThan": operator.gt,
     "isLessThan": operator.lt,
     "compareTo": lambda left, right: (left > right) - (left < right),

@@ -9,26 +9,14 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kdsl.base.times import SECOND, parse_duration, parse_timestamp
-from kdsl.eval.values import Duration, EvalError, Timestamp, Value
+from kdsl.eval.values import Duration, EvalError, Timestamp, Value, reading
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"([+-]?)([0-9]{1,2}):([0-9]{1,2})")
 
 
-def to_timestamp(text: str) -> Timestamp:
-    """Return the result of `timestamp(text)`."""
-    try:
-        return Timestamp(parse_timestamp(text))
-    except ValueError as error:
-        raise EvalError(str(error)) from None
-
-
-def to_duration(text: str) -> Duration:
-    """Return the result of `duration(text)`."""
-    try:
-        return Duration(parse_duration(text))
-    except ValueError as error:
-        raise EvalError(str(error)) from None
+to_timestamp = reading(lambda text: Timestamp(parse_timestamp(text)))
+to_duration = reading(lambda text: Duration(parse_duration(text)))
 
 
 def _fraction(ns: int) -> str:

@@ -6,6 +6,7 @@ The variable is `device`. Names and limits are those of k8s.io/dynamic-resource-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
@@ -25,7 +26,7 @@ from kdsl.plan.compile.expression import MeteredExpression, compile_metered
 MAX_LENGTH: Final = 10 * 1024
 """The most bytes of a condition, as the API allows."""
 MAX_COMPILED: Final = 512
-"""The most conditions that are kept compiled; then all are forgotten."""
+"""The most conditions that are kept compiled."""
 STEPS: Final = NODE_STEPS
 """The steps of one condition on one device."""
 
@@ -73,17 +74,10 @@ class _Device(Struct, frozen=True):
 
 
 class CelConditions:
-    """The conditions that were compiled, the `DeviceConditions` of schedulers."""
-
-    def __init__(self) -> None:
-        self._compiled: dict[str, DeviceCondition | str] = {}
+    """The compiler of conditions, the `DeviceConditions` of schedulers."""
 
     def compile(self, text: str) -> DeviceCondition:
-        condition = self._compiled.get(text)
-        if condition is None:
-            if len(self._compiled) >= MAX_COMPILED:
-                self._compiled.clear()
-            condition = self._compiled[text] = _compile(text)
+        condition = _compiled(text)
         if isinstance(condition, str):
             raise ValueError(condition)
         return condition
@@ -108,7 +102,8 @@ def _answering(compute: MeteredExpression, base: int) -> Callable[[Mapping[str, 
     return answer
 
 
-def _compile(text: str) -> DeviceCondition | str:
+@lru_cache(MAX_COMPILED)
+def _compiled(text: str) -> DeviceCondition | str:
     """Return the compiled condition, or the reason why it is invalid."""
     if len(text.encode(errors="replace")) > MAX_LENGTH:
         return f"longer than {MAX_LENGTH} bytes"

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
@@ -56,7 +55,7 @@ class _Memo:
     rows: ByRow
     shared: dict[ClassKey | None, int] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
-    _scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(16))
+    _scores: list[float] = field(default_factory=list)
     _numbers: dict[float | Status, int] = field(default_factory=dict)
 
     @property
@@ -71,23 +70,22 @@ class _Memo:
     def number(self, outcome: np.float32 | Status) -> int:
         """Return the number of an outcome: the score of a node or the status against it."""
         key = outcome if isinstance(outcome, Status) else float(outcome)
-        known = self._numbers.get(key)
-        if known is not None:
-            return known
-        if isinstance(key, Status):
-            number = -len(self.statuses)
-            self.statuses.append(key)
-        else:
-            number = len(self._numbers) - len(self.statuses) + 1
-            if number == len(self._scores):
-                self._scores = np.resize(self._scores, 2 * number)
-            self._scores[number] = key
-        self._numbers[key] = number
+        number = self._numbers.get(key)
+        if number is None:
+            if isinstance(key, Status):
+                number = -len(self.statuses)
+                self.statuses.append(key)
+            else:
+                number = len(self._scores)
+                self._scores.append(key)
+            self._numbers[key] = number
         return number
 
     def scores(self, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the scores of outcomes; 0 for statuses."""
-        return np.where(numbers < 0, 0.0, self._scores.take(np.maximum(numbers, 0)))
+        # Statuses have the negative numbers: those of the last 0.
+        found: NDArray[np.float64] = np.array([*self._scores, 0.0]).take(np.maximum(numbers, -1))
+        return found
 
 
 class CardAnswers:
@@ -173,8 +171,12 @@ class CardAnswers:
                 return memo, self._what_ifs(demand, memo, snapshot, rows, what_ifs)
             memo.rows.refresh()
 
+            def at(row: int) -> NodeCards:
+                return self._inventories.at(live.info(row))
+
             def compute(missing: Rows) -> NDArray[Any]:
-                return self._outcomes(demand, memo, live, missing)
+                keys = self._classes.keys(demand, missing)
+                return self._by_class(demand, memo, live, missing.tolist(), keys, at)
 
             return memo, memo.rows.get(rows, compute)[0]
 
@@ -201,14 +203,6 @@ class CardAnswers:
         ]
         cards = dict(zip(nodes, ats, strict=True))
         return self._by_class(demand, memo, snapshot, nodes, keys, cards.__getitem__)
-
-    def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
-        """Return the numbers of the outcomes of some rows of the live snapshot."""
-
-        def at(row: int) -> NodeCards:
-            return self._inventories.at(live.info(row))
-
-        return self._by_class(demand, memo, live, rows.tolist(), self._classes.keys(demand, rows), at)
 
     def _by_class(
         self,

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.devices.cards import Card
-from kdsl.plan.columns.column import Array, Mask
+from kdsl.plan.columns.column import Array, Coded, Column, Mask, Objects
 from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.choice import CardCharge
 
 Ints = NDArray[np.intp]
-Part = tuple[Ints, DistinctObjects[Card]]
-"""Places of different cards, and the objects that have the numbers of these cards."""
+_NONE: Final = np.zeros(0, np.intp)
+
+
+class _WithShared(DistinctObjects[Card]):
+    """The cards that are known so far, and behind them those that a container shares.
+
+    INVARIANT: while there is one, no more cards become known.
+    """
+
+    def __init__(self, known: DistinctObjects[Card], shared: Sequence[Card]) -> None:
+        super().__init__()
+        self._known = known
+        self.objects = [*known.objects, *shared]
+
+    def _column(self, attribute: str) -> Column | Coded | None:
+        known = self._known.variable(_NONE).read(attribute)
+        if isinstance(known, Column | Coded):
+            self._columns.setdefault(attribute, (len(self._known), known))
+        return super()._column(attribute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,29 +42,26 @@ class CardsLeft:
     """The cards of some nodes: card `i` is on node `nodes[i]`, and is `different[places[i]]`.
 
     The cards of a node are in the order in which they were tried last, at first from the last to the first.
-    `sizes` has their number by node. The first `known` different cards have the numbers of the cluster's
-    cards, those that containers of the pod share have the numbers of `shared`.
+    `sizes` has their number by node. `objects` number the different cards.
     """
 
     sizes: NDArray[np.int64]
     nodes: Ints
     places: Ints
     different: Sequence[AskedCard]
-    known: int
-    shared: DistinctObjects[Card]
+    objects: DistinctObjects[Card]
 
     @staticmethod
-    def of(sizes: NDArray[np.int64], different: Sequence[AskedCard], places: Ints) -> CardsLeft:
+    def of(
+        sizes: NDArray[np.int64], different: Sequence[AskedCard], places: Ints, known: DistinctObjects[Card]
+    ) -> CardsLeft:
         """Return the cards before the first container; `places` has those of each node in its own order."""
         nodes = np.repeat(np.arange(len(sizes)), sizes)
-        return CardsLeft(sizes, nodes[::-1], places[::-1], different, len(different), DistinctObjects())
+        return CardsLeft(sizes, nodes[::-1], places[::-1], different, known)
 
-    def present(self, known: DistinctObjects[Card]) -> list[Part]:
-        """Return the different cards that some node has; `known` has the numbers of the cluster's cards."""
-        places = np.unique(self.places)
-        of_known = int(np.searchsorted(places, self.known))
-        parts = (places[:of_known], known), (places[of_known:], self.shared)
-        return [(part, objects) for part, objects in parts if len(part)]
+    def variable(self) -> Objects:
+        """Return a variable that goes through the different cards."""
+        return self.objects.variable(np.array([each.number for each in self.different], np.intp))
 
     def part(self, nodes: Ints) -> CardsLeft:
         """Return the cards of some of the nodes, which get the numbers from 0."""
@@ -82,17 +97,18 @@ class CardsLeft:
         """Return the cards after a container has got the chosen ones. Cards with equal keys are equal to
         rules.
         """
-        places, more = np.unique(self.places[chosen], return_inverse=True)
-        asked = [self.different[place] for place in places.tolist()]
-        cards = [_charged(each.card, charge(each.card)) for each in asked]
-        numbers = self.shared.number(map(key, cards), cards).tolist()
-        shared = [
-            AskedCard(card, each.answer, number)
-            for card, each, number in zip(cards, asked, numbers, strict=True)
-        ]
+        taken, more = np.unique(self.places[chosen], return_inverse=True)
+        asked = [self.different[place] for place in taken.tolist()]
+        cards, shared = [_charged(each.card, charge(each.card)) for each in asked], DistinctObjects[Card]()
+        numbers = (shared.number(map(key, cards), cards) + len(self.objects)).tolist()
+        different = [*self.different, *map(AskedCard, cards, [each.answer for each in asked], numbers)]
         places = self.places.copy()
         places[chosen] = more + len(self.different)
-        return replace(self, places=places, different=[*self.different, *shared])
+        left, places = np.unique(places, return_inverse=True)
+        different = [different[place] for place in left.tolist()]
+        return replace(
+            self, places=places, different=different, objects=_WithShared(self.objects, shared.objects)
+        )
 
 
 def _charged(card: Card, charge: CardCharge) -> Card:

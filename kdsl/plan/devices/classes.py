@@ -106,7 +106,7 @@ class InventoryClasses:
             self._changed.take(live.fact_changes)
         elif changed:
             self._note(changed, live.nodes_by_row())
-        self._inventories.forget_gone(live)
+        self._inventories.forget_if_many(live)
 
     def _note(self, rows: Iterable[int], infos: Sequence[NodeInfo | None]) -> None:
         """Note those of the changed rows whose nodes changed for device rules."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -22,11 +21,10 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.column import Array, Mask, NotColumnar
-from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
-from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
+from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED
 from kdsl.plan.devices.card_tests import Walker
-from kdsl.plan.devices.cards_left import CardsLeft, Part
+from kdsl.plan.devices.cards_left import CardsLeft
 from kdsl.plan.devices.choosers import GREEDY
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.demand import Demand, DeviceRequest, Outcome
@@ -34,6 +32,8 @@ from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
 
+FEW_CARDS: Final = 12
+"""Fewer cards are put in order one by one."""
 _PLAIN: Final = frozenset((bool, int, str))
 """The types of values that are equal as rules compare them."""
 
@@ -72,25 +72,22 @@ class CardCounts:
         cards decides. `rows` has a node of each class.
         """
         reasons: list[str | None] = [None] * len(keys)
-        nodes, cards = np.arange(len(keys)), CardsLeft.of(*classes.card_classes(keys))
+        nodes, cards = np.arange(len(keys)), CardsLeft.of(*classes.card_classes(keys), classes.cards)
         # A `value` depends on the chosen cards.
         must_choose = self._program.has_value
         for turn in self._turns:
             is_last = turn is self._turns[-1]
             served = list[int]()
-            found, fitting = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
+            found, fitting, order = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
             for place, (node, reason) in enumerate(zip(nodes.tolist(), found, strict=True)):
                 if reason == "" and not is_last:
                     served.append(place)
                 elif reason != "" or not must_choose:
                     reasons[node] = reason
-            if not served or not self._program.fitting.cards.are_countable_in_turn:
+            if not served or order is None or not self._program.fitting.cards.are_countable_in_turn:
                 break
             places = np.array(served, np.intp)
-            left = turn.left(cards.part(places), fitting, classes)
-            if left is None:
-                break
-            nodes, cards = nodes[places], left
+            nodes, cards = nodes[places], turn.left(cards.part(places), fitting, order)
         return reasons
 
 
@@ -106,23 +103,26 @@ class _RequestCounts:
 
     def reasons(
         self, classes: InventoryClasses, cards: CardsLeft, rows: Rows, takes: bool
-    ) -> tuple[list[str | None], Mask]:
+    ) -> tuple[list[str | None], Mask, list[Array] | None]:
         """Return the reason against each node, empty if enough cards fit; None if only a choice of cards
         decides. With `takes` it is empty only if the container takes the first cards that fit. Return also
-        which of the different cards fit.
+        which of the different cards fit, and the numbers by which they are put in order.
         """
         attempt, choosers = self._attempt, self._fitting.choosers
         request, sizes = attempt.request, cards.sizes
-        parts = cards.present(classes.cards)
-        tried = (cards.different[place].card for places, _ in parts for place in places.tolist())
+        order: list[Array] | None = None
         try:
-            # A card that cannot be put in order is an error.
-            first = islice(tried, 1 if self._order.is_total else None)
-            self._order.sort_keys(first, attempt.demand, self._at, request, (request,))
+            # Keys of few cards are mostly known, from other pods of this signature.
+            if takes or len(cards.different) >= FEW_CARDS:
+                order = self._order.columns(cards.variable(), classes.live, attempt.demand, self._at, request)
+            if order is None:
+                # A card that cannot be put in order is an error.
+                tried = [each.card for each in cards.different]
+                self._order.sort_keys(tried, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
-            return [None] * len(rows), np.zeros(len(cards.different), np.bool_)
-        counts, reasons_of, fitting, is_open = self._count(cards, parts, classes.live)
+            return [None] * len(rows), np.zeros(len(cards.different), np.bool_), None
+        counts, reasons_of, fitting, is_open = self._count(cards, classes.live)
         texts = dict[tuple[int, ...], str]()
         reasons: list[str | None] = []
         for place, row, size, is_unclear, of_node in zip(
@@ -153,16 +153,14 @@ class _RequestCounts:
                 if reason is None:
                     reason = texts[found_counts] = self._refusal(place, reasons_of, of_node)
             reasons.append(reason)
-        return reasons, fitting
+        return reasons, fitting, order
 
-    def _count(
-        self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
-    ) -> tuple[NDArray[np.intp], list[str], Mask, Mask]:
+    def _count(self, cards: CardsLeft, live: LiveSnapshot) -> tuple[NDArray[np.intp], list[str], Mask, Mask]:
         """Return how many cards of each node have each reason against them, these reasons, of which the first
         is empty, which different cards fit, and whether the order of trying may decide about a node.
         """
         nodes = len(cards.sizes)
-        outcomes, numbers_of = self._outcomes(cards, parts, live)
+        outcomes, numbers_of = self._outcomes(cards, live)
         places = numbers_of[cards.places]
         numbers = {"": 0}
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
@@ -172,44 +170,16 @@ class _RequestCounts:
         is_open = self._open(outcomes, cards.nodes, places, nodes)
         return counts.reshape(nodes, width), list(numbers), (reason_of == 0)[numbers_of], is_open
 
-    def left(self, cards: CardsLeft, fitting: Mask, classes: InventoryClasses) -> CardsLeft | None:
-        """Return the cards that the container leaves on nodes where it takes the first cards that fit; None
-        if cards have no order. `fitting` says which of the different cards fit, as `reasons` returns it.
+    def left(self, cards: CardsLeft, fitting: Mask, order: Iterable[Array]) -> CardsLeft:
+        """Return the cards that the container leaves on nodes where it takes the first cards that fit;
+        `fitting` and `order` are those that `reasons` returns.
         """
         if self._attempt.container.phase is Phase.INIT:
             return cards
-        order = self._order_of(cards, classes)
-        if order is None:
-            return None
         ordered = cards.ordered(order)
         chosen = ordered.first(fitting, self._attempt.request.count)
         # INVARIANT: a card that fits has a charge.
         return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
-
-    def _order_of(self, cards: CardsLeft, classes: InventoryClasses) -> list[Array] | None:
-        """Return numbers by which to put the different cards in order, the first array first; None if columns
-        have no answer.
-        """
-        attempt, found, forms = self._attempt, list[list[Array]](), set[object]()
-        parts = cards.present(classes.cards)
-        for places, objects in parts:
-            numbers = np.array([cards.different[place].number for place in places.tolist()], np.intp)
-            columns = self._order.columns(
-                objects.variable(numbers), classes.live, attempt.demand, self._at, attempt.request
-            )
-            if columns is None:
-                return None
-            # The lists of one key may differ in length.
-            forms.add(tuple([tuple([each.dtype for each in key]) for key in columns]))
-            found.append([each for key in columns for each in key])
-        if len(forms) > 1:
-            return None
-        order: list[Array] = []
-        for keys in zip(*found, strict=True):
-            order.append(np.zeros(len(cards.different), keys[0].dtype))
-            for (places, _), each in zip(parts, keys, strict=True):
-                order[-1][places] = each
-        return order
 
     def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
         found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}
@@ -219,38 +189,26 @@ class _RequestCounts:
         return refusal(found, sum(counts))
 
     def _outcomes(
-        self, cards: CardsLeft, parts: Iterable[Part], live: LiveSnapshot
+        self, cards: CardsLeft, live: LiveSnapshot
     ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
         """Return different outcomes, None if a test fails, and the number of that of each different card."""
         found: list[Outcome | None] = []
-        numbers = np.full(len(cards.different), NOT_ASKED)
-        for places, objects in parts:
-            asked = [cards.different[place] for place in places.tolist()]
-            outcomes, of_part = self._outcomes_of(asked, objects, live)
-            numbers[places] = of_part + len(found)
-            found += outcomes
-        return found, numbers
-
-    def _outcomes_of(
-        self, cards: Sequence[AskedCard], objects: DistinctObjects[Card], live: LiveSnapshot
-    ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
-        """Return different outcomes of cards, and the number of that of each; `objects` number the cards."""
-        found: list[Outcome | None] = []
-        numbers = np.full(len(cards), NOT_ASKED)
-        new = np.arange(len(cards))
+        different = cards.different
+        numbers = np.full(len(different), NOT_ASKED)
+        new = np.arange(len(different))
         known, class_of = self._walker.verdicts, self._walker.card_class
         if known:
-            new = np.array([class_of(each.card, each.answer) not in known for each in cards]).nonzero()[0]
+            new = np.array([class_of(each.card, each.answer) not in known for each in different]).nonzero()[0]
         columns = self._fitting.cards.columns if len(new) >= MIN_CARDS else None
         if columns is not None:
-            asked = [cards[place] for place in new.tolist()]
+            asked = [different[place] for place in new.tolist()]
             frames = self._fitting.cards.frames(self._attempt)
             with suppress(NotColumnar):
-                outcomes, numbers[new] = columns.outcomes(asked, objects, frames, live)
+                outcomes, numbers[new] = columns.outcomes(asked, cards.objects, frames, live)
                 found += outcomes
         for place in (numbers == NOT_ASKED).nonzero()[0].tolist():
             numbers[place] = len(found)
-            found.append(self._outcome(cards[place].card, cards[place].answer))
+            found.append(self._outcome(different[place].card, different[place].answer))
         return found, numbers
 
     def _outcome(self, card: Card, identity: IdentityAnswer) -> Outcome | None:

@@ -31,10 +31,8 @@ def node_score(cards: Sequence[Card]) -> np.float32:
         used_cores += card.used_cores
         used_memory += card.used_memory
     totals, used = (slots, cores, memory), (used_slots, used_cores, used_memory)
-    if not all(totals):
-        return _NOTHING
-    one, two, three = (np.float32(part) / np.float32(whole) for part, whole in zip(used, totals, strict=True))
-    return np.float32(_SCALE * (one + two + three))
+    score: np.float32 = _score((1, 1, 1), used, totals) if all(totals) else _NOTHING
+    return score
 
 
 def card_score(card: Card, requests: Iterable[DeviceRequest], weights: Weights) -> np.float32:
@@ -48,7 +46,7 @@ def card_score(card: Card, requests: Iterable[DeviceRequest], weights: Weights) 
     asked = [request for request in requests if request.kind == card.type]
     slots = len(asked) + card.used
     cores = sum(request.cores for request in asked) + card.used_cores
-    memory = sum(_memory(request, card) for request in asked) + card.used_memory
+    memory = sum(_memory(request, card.memory) for request in asked) + card.used_memory
     score: np.float32 = _kept_score(
         (weights.slot, weights.core, weights.memory), (slots, cores, memory), totals
     )
@@ -66,13 +64,10 @@ def card_scores(
     `amounts` returns an attribute of each card.
     """
     slots, cores, memory = totals = (amounts("slots"), amounts("cores"), amounts("memory"))
-    share = memory * request.percent
-    percent = np.where(share >= 0, share // 100, -(-share // 100))
-    wanted = request.memory if request.percent in (0, 101) else percent
     used = (
         is_asked + amounts("used"),
         is_asked * request.cores + amounts("used_cores"),
-        is_asked * wanted + amounts("used_memory"),
+        is_asked * _memory(request, memory) + amounts("used_memory"),
     )
     with np.errstate(all="ignore"):
         scores = _score((weights.slot, weights.core, weights.memory), used, totals)
@@ -93,8 +88,10 @@ _kept_score = lru_cache(maxsize=65536)(_score)
 """Few different cards occur."""
 
 
-def _memory(request: DeviceRequest, card: Card) -> int:
+def _memory(request: DeviceRequest, memory: Any) -> Any:
+    """Return the requested part of the memory of a card, or of many."""
     if request.percent in (0, 101):
         return request.memory
-    product = card.memory * request.percent
-    return product // 100 if product >= 0 else -(-product // 100)
+    share = memory * request.percent
+    # Toward zero, as in Go.
+    return share // 100 + ((share < 0) & (share % 100 != 0))

@@ -64,16 +64,11 @@ class Inventories:
         self._idle[facts.name] = (facts, found)
         return found
 
-    def forget_gone(self, live: LiveSnapshot) -> None:
-        """Forget nodes that are gone once they are many: new nodes may have new names for ever."""
-        most = 2 * len(live.names) + SPARE_NODES
-        # Copied first: another thread may add a node meanwhile.
-        if len(self._idle) > most:
-            self._idle = {name: each for name, each in [*self._idle.items()] if live.row_of(name) is not None}
-        if len(self._used) > most:
-            self._used = {name: each for name, each in [*self._used.items()] if live.row_of(name) is not None}
-        if len(self._promised) > most:
-            self._promised = {}
+    def forget_if_many(self, live: LiveSnapshot) -> None:
+        """Forget all nodes once some of them are gone for long: new ones may have new names for ever."""
+        known = max(len(self._idle), len(self._used), len(self._promised))
+        if known > 2 * len(live.names) + SPARE_NODES:
+            self._idle, self._used, self._promised = {}, {}, {}
 
     def cards(self, node: NodeInfo) -> tuple[Card, ...]:
         """Return the cards of a node with the parts of its pods taken."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Bind, CallFn, CallOf, Comprehension, Macro, TypedExpr, Var
-from kdsl.check.rules.totality import Totality
+from kdsl.check.model.typed import Var
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Frame
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -35,16 +33,7 @@ from kdsl.plan.devices.attempt import NodeCards, names_of
 from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fullness import card_score, card_scores
-from kdsl.plan.devices.identity import reads_only
 from kdsl.plan.devices.section import DeviceSource, value_of
-
-_NUMBERS: Final = frozenset(
-    ("index", "numa", "slots", "used", "memory", "usedMemory", "cores", "usedCores", "healthy")
-)
-"""Fields of cards that take the same steps for all cards."""
-_BRANCHES: Final = frozenset(("_?_:_", "_&&_", "_||_"))
-_EVEN: Final = frozenset((Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP))
-"""Macros that evaluate all of their body for each item, without a `where`."""
 
 
 class CardOrder:
@@ -60,18 +49,7 @@ class CardOrder:
         ]
         read = {part.slot for key in keys for part in walk(key.value) if isinstance(part, Var)}
         self._is_shared = names["devices"].slot not in read
-        self._fns = source.functions.fns
         self._reads_fullness = names["fullness"].slot in read
-        self._of_card = frozenset((names["device"].slot, names["fullness"].slot))
-
-    @cached_property
-    def is_total(self) -> bool:
-        """Whether all cards have keys if one of them has: no key can fail, and all take the same steps."""
-        exprs = self.section.opened
-        totality = Totality({}, self._fns)
-        return reads_only(exprs, _NUMBERS) and all(
-            totality.why_it_may_fail(each) is None and _is_even(each, self._of_card) for each in exprs
-        )
 
     @cached_property
     def _facts(self) -> Facts:
@@ -101,10 +79,9 @@ class CardOrder:
 
     def columns(
         self, cards: Objects, live: LiveSnapshot, demand: Demand, at: NodeCards, request: DeviceRequest
-    ) -> list[list[Array]] | None:
-        """Return for each key the arrays of numbers by which it puts cards in order, the first array first;
-        None if the keys have no such form. The order must be `by_shape`, and the container has no other
-        request.
+    ) -> list[Array] | None:
+        """Return arrays of numbers by which cards are put in order, the first array first; None if the keys
+        have no such form. The order must be `by_shape`, and the container has no other request.
         """
         if self._columns is None:
             return None
@@ -126,11 +103,9 @@ class CardOrder:
         try:
             with np.errstate(all="ignore"):
                 return [
-                    [
-                        _reversed(each) if is_descending else each
-                        for each in _comparable(key(batch), len(batch))
-                    ]
+                    _reversed(each) if is_descending else each
                     for key, (_, is_descending, _) in zip(keys, self._keys, strict=True)
+                    for each in _comparable(key(batch), len(batch))
                 ]
         except (NotColumnar, AllBad):
             return None
@@ -187,30 +162,3 @@ def _comparable(value: ColumnValue, rows: int) -> list[Array]:
 def _reversed(numbers: Array) -> Array:
     """Return numbers in the reversed order. The smallest int has no negative."""
     return -numbers if numbers.dtype == np.float64 else ~numbers
-
-
-def _is_even(expr: TypedExpr, slots: frozenset[int]) -> bool:
-    """Return whether an expression takes the same steps whatever numbers are in these slots."""
-    varying = set(slots)
-
-    def varies(*exprs: TypedExpr | None) -> bool:
-        return not varying.isdisjoint(free_slots(*exprs))
-
-    for part in walk(expr):
-        match part:
-            case CallOf(function=function, args=(condition, *_)) if function in _BRANCHES:
-                # INVARIANT: a chain of `&&` has all operands but the last in the first argument.
-                is_uneven = varies(condition)
-            case Comprehension(macro=macro):
-                deciding = part.where if macro in _EVEN else part.body
-                is_uneven = varies(part.iterable, deciding)
-            case CallFn():
-                is_uneven = varies(*part.args)
-            case Bind() if varies(part.value):
-                varying.add(part.variable.slot)
-                continue
-            case _:
-                continue
-        if is_uneven:
-            return False
-    return True

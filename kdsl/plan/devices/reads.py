@@ -8,7 +8,7 @@ from typing import Final
 
 from kdsl.base.by_identity import ByIdentity
 from kdsl.check.model.rule_set import CheckedLet
-from kdsl.check.model.traversal import children
+from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, TypedExpr, Var
 from kdsl.eval.views import attribute_of
 
@@ -46,16 +46,7 @@ def parts(*exprs: TypedExpr) -> Iterable[TypedExpr]:
     return chain.from_iterable(map(_PARTS.of, exprs))
 
 
-def _walk(expr: TypedExpr) -> tuple[TypedExpr, ...]:
-    found, pending = [], [expr]
-    while pending:
-        part = pending.pop()
-        found.append(part)
-        pending += reversed(children(part))
-    return tuple(found)
-
-
-_PARTS: Final = ByIdentity[TypedExpr, tuple[TypedExpr, ...]](_walk, MOST_EXPRS)
+_PARTS: Final = ByIdentity[TypedExpr, tuple[TypedExpr, ...]](lambda expr: tuple(walk(expr)), MOST_EXPRS)
 
 
 def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[str] | None:

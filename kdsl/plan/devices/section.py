@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
@@ -65,7 +65,7 @@ class Section:
             param.variable.slot: param.value for param in device.params if isinstance(param.value, Const)
         }
         self._resets: list[int] = []
-        self._blank: Frame | None = None
+        self._new_frame: Callable[..., Frame] | None = None
         self.exprs: list[TypedExpr] = []
         """The compiled expressions, with functions inlined."""
 
@@ -126,13 +126,9 @@ class Section:
 
     def frame(self, **values: Value) -> Frame:
         """Return a frame with names filled. Call it when everything is compiled."""
-        if self._blank is None:
-            self._blank = self._scope.new_frame()
-        frame = self._blank.copy()
-        # The meter counts down, so every frame needs one of its own.
-        frame[-1] = Meter.of(frame[-1].limit)
-        self.fill(frame, **values)
-        return frame
+        if self._new_frame is None:
+            self._new_frame = self._scope.frames()
+        return self._new_frame(**values)
 
     @staticmethod
     def rewind(frame: Frame) -> Meter:

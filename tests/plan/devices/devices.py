@@ -7,6 +7,7 @@ from kdsl.base.span import Source
 from kdsl.check.checker import check_program
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.lang.loader import load_sources
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.program import DeviceProgram
@@ -66,6 +67,7 @@ def small(
     more: str = "",
     rows: str = 'json.decode(node.annotations[?"register"].orValue("[]"))',
     order: str = ORDER,
+    steps: Steps = DEFAULT_STEPS,
 ) -> DeviceProgram:
     """Return the device with these parts; with `quota` the memory counts for quotas."""
     if quota:
@@ -80,7 +82,9 @@ def small(
     loaded = load_sources([Source("small.kdsl", text)])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics
-    return DeviceProgram(checked.rules.devices["small.Small"], CompiledFunctions(checked.rules.fns))
+    return DeviceProgram(
+        checked.rules.devices["small.Small"], CompiledFunctions(checked.rules.fns, steps=steps)
+    )
 
 
 def node(register: str) -> DeviceNode:
