@@ -124,15 +124,18 @@ class Sums(DomainSums):
     change.
     """
 
-    def __init__(self, column: FactColumn, nodes: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self, column: FactColumn, nodes: NDArray[np.int64] | None = None, is_shared: bool = False
+    ) -> None:
         """Begin with zeros. `nodes` is the number of nodes that take part, one cell per number of the column;
-        it is taken over, and changed later. None stands for no nodes.
+        unless it `is_shared`, it is taken over, and changed later. None stands for no nodes.
         """
         super().__init__(column)
         self.total = 0
         self.steps = 0
         self.mark = object()
         self._nodes = np.zeros(len(self.cells), np.int64) if nodes is None else nodes
+        self._is_shared = is_shared
         # The number of domains by sum, once it was asked for.
         self._domains_by_sum: dict[int, int] | None = None
 
@@ -142,7 +145,7 @@ class Sums(DomainSums):
         others; None means all nodes with a domain.
         """
         if domains is None:
-            return Sums(column, column.nodes_by_code().copy())
+            return Sums(column, column.nodes_by_code(), is_shared=True)
         nodes: NDArray[np.int64] = np.bincount(domains, minlength=len(column.numbers))
         nodes[NO_DOMAIN] = 0
         return Sums(column, nodes)
@@ -153,11 +156,16 @@ class Sums(DomainSums):
         sums = Sums.of_nodes(column, domains)
         # Most nodes have 0.
         rows = amounts.nonzero()[0]
-        if len(rows):
-            np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
-            sums.cells[NO_DOMAIN] = 0
-        sums.total = int(sums.cells.sum())
+        there = domains.take(rows) != NO_DOMAIN
+        sums.add_rows(domains.take(rows[there]), amounts.take(rows[there]))
         return sums
+
+    def add_rows(self, numbers: NDArray[np.int32], amounts: NDArray[np.int64]) -> None:
+        """Add amounts to the numbers of domains, before any sum was asked for."""
+        np.add.at(self.cells, numbers, amounts)
+        after = self.cells.take(numbers)
+        self.least_ever, self.largest_ever = int(after.min(initial=0)), int(after.max(initial=0))
+        self.total += int(amounts.sum())
 
     @property
     def _domains(self) -> dict[int, int]:
@@ -168,12 +176,6 @@ class Sums(DomainSums):
     @property
     def nbytes(self) -> int:
         return self.cells.nbytes + self._nodes.nbytes
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Bounds of all sums, including 0 for no domain."""
-        spread = (0, *self._domains)
-        return min(spread), max(spread)
 
     @property
     def least(self) -> int | None:
@@ -206,23 +208,27 @@ class Sums(DomainSums):
 
     def add(self, number: int, amount: int, nodes: int = 0) -> None:
         """Add to the sum of a domain, and to its nodes that take part: one that comes (1) or leaves (-1)."""
-        before, there = self.cells.item(number), self._nodes.item(number)
-        after, spread = before + amount, self._domains_by_sum
-        if spread is None:
-            spread = self._domains
-        if there:
-            spread[before] -= 1
-            if not spread[before]:
-                del spread[before]
-        if there + nodes:
-            spread[after] = spread.get(after, 0) + 1
-        self.cells[number], self._nodes[number] = after, there + nodes
+        before, there, spread = self.cells.item(number), self._nodes.item(number), self._domains_by_sum
+        super().add(number, amount)
+        if spread is not None:
+            if there:
+                spread[before] -= 1
+                if not spread[before]:
+                    del spread[before]
+            if there + nodes:
+                spread[before + amount] = spread.get(before + amount, 0) + 1
+        if nodes:
+            if self._is_shared:
+                self._nodes, self._is_shared = self._nodes.copy(), False
+            self._nodes[number] = there + nodes
         self.total += amount
         self.mark = object()
 
     def of_overlay(self) -> Self:
         other = super().of_overlay()
-        other._nodes, other._domains_by_sum = self._nodes.copy(), self._domains.copy()
+        known = self._domains_by_sum
+        other._nodes, other._domains_by_sum = self._nodes.copy(), None if known is None else known.copy()
+        other._is_shared = False
         return other
 
 

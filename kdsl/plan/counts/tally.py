@@ -132,8 +132,7 @@ class Tally:
         arrived, missed = arrivals.since(self._position), arrivals.position - self._position
         if arrived == [] and (self._has_rows or not needs_rows):
             return
-        is_behind = missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure)
-        is_first = self._position < 0 or is_behind
+        is_first = self._position < 0 or (missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure))
         self._position = arrivals.position
         first = sums_of_selected(live, pods, measure) if is_first and not needs_rows else None
         if first is not None:

@@ -110,7 +110,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
     @property
     def here_range(self) -> tuple[int, int]:
         """Bounds of every `here`."""
-        return self.sums.range
+        return self.sums.least_ever, self.sums.largest_ever
 
     @property
     def label_keys(self) -> frozenset[str] | None:

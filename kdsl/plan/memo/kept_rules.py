@@ -50,10 +50,10 @@ class RulePart(Struct, Generic[P], frozen=True, eq=False):
         """
         return not (self.on_usage and self.plugin.is_columnar)
 
-    def answers(self, live: LiveSnapshot, is_new: bool) -> Answers:
-        """Return answers of this part alone; they are not kept for a new signature."""
+    def answers(self, live: LiveSnapshot) -> Answers:
+        """Return answers of this part alone."""
         plugin = self.plugin
-        return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch, is_new)
+        return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch)
 
 
 Group: TypeAlias = tuple[tuple[RulePart[P], ...], Answers]
@@ -119,7 +119,7 @@ class KeptRule(Generic[P]):
         if is_new:
             return RuleEntry(epoch, early, tuple(zip(applying, repeat(None))))
         live = epoch.snapshot
-        kept = [(part, part.answers(live, False) if part.is_kept else None) for part in applying]
+        kept = [(part, part.answers(live) if part.is_kept else None) for part in applying]
         return RuleEntry(epoch, early, tuple(kept))
 
 
@@ -162,24 +162,15 @@ class KeptRules(Generic[P]):
         return early, known, others
 
 
-def grouped(
-    parts: Sequence[RulePart[P]], live: LiveSnapshot, dtype: np.dtype[Any], is_new: bool
-) -> list[Group[P]]:
-    """Return the parts in groups, by their reads of nodes, each with answers to fill.
-
-    For a new signature nothing is kept, so they are one group: each part gets only the nodes that are left.
-    """
+def grouped(parts: Sequence[RulePart[P]], live: LiveSnapshot, dtype: np.dtype[Any]) -> list[Group[P]]:
+    """Return the parts in groups, by their reads of nodes, each with answers to fill."""
     groups: dict[tuple[bool, bool], list[RulePart[P]]] = {}
-    if is_new and parts:
-        how = False not in [part.by_node_class for part in parts], True in [part.on_usage for part in parts]
-        groups[how] = list(parts)
-    else:
-        for part in parts:
-            groups.setdefault((part.by_node_class, part.on_usage), []).append(part)
+    for part in parts:
+        groups.setdefault((part.by_node_class, part.on_usage), []).append(part)
     found: list[Group[P]] = []
     for how, group in groups.items():
         prefetches = False not in [part.plugin.can_prefetch for part in group]
-        found.append((tuple(group), answers_of(live, dtype, *how, prefetches, is_new)))
+        found.append((tuple(group), answers_of(live, dtype, *how, prefetches)))
     return found
 
 

@@ -22,6 +22,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.compile.frames import PodFrames, nbytes_of
+from kdsl.plan.memo.answers import Uncached
 from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
@@ -140,10 +141,15 @@ class ScoreMemo:
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
         skipped, known, others = self._kept.asked(pod, nodes, is_new)
-        sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64, is_new)
-        raw: list[Group[ScorePlugin]] = [
-            ((part,), part.answers(live, is_new)) for part in others if not part.plugin.is_plain
-        ]
+        plain = [part for part in others if part.plugin.is_plain]
+        normalized = [part for part in others if not part.plugin.is_plain]
+        if is_new:
+            # Nothing of the others is kept.
+            sums: list[Group[ScorePlugin]] = [(tuple(plain), Uncached())] if plain else []
+            raw: list[Group[ScorePlugin]] = [((part,), Uncached()) for part in normalized]
+        else:
+            sums = grouped(plain, live, _INT64)
+            raw = [((part,), part.answers(live)) for part in normalized]
         for group in known:
             (sums if group[0][0].plugin.is_plain else raw).append(group)
         return _Entry(epoch, frozenset(skipped), tuple(sums), tuple(raw))
