@@ -208,15 +208,20 @@ class Sums(DomainSums):
 
     def add(self, number: int, amount: int, nodes: int = 0) -> None:
         """Add to the sum of a domain, and to its nodes that take part: one that comes (1) or leaves (-1)."""
-        before, there, spread = self.cells.item(number), self._nodes.item(number), self._domains_by_sum
-        super().add(number, amount)
+        before, there = self.cells.item(number), self._nodes.item(number)
+        self.cells[number] = after = before + amount
+        if after < self.least_ever:
+            self.least_ever = after
+        elif after > self.largest_ever:
+            self.largest_ever = after
+        spread = self._domains_by_sum
         if spread is not None:
             if there:
                 spread[before] -= 1
                 if not spread[before]:
                     del spread[before]
             if there + nodes:
-                spread[before + amount] = spread.get(before + amount, 0) + 1
+                spread[after] = spread.get(after, 0) + 1
         if nodes:
             if self._is_shared:
                 self._nodes, self._is_shared = self._nodes.copy(), False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -131,16 +130,13 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return self.sums.domains
 
 
-class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cached_property
+class PodTerms(Struct, frozen=True, eq=False):
     """The affinity terms of one kind of all placed pods. `on_count` receives each count."""
 
     snapshot: Snapshot
     kind: TermKind
+    store: TallyStore
     on_count: Callable[[PodTermCount], None] | None = None
-
-    @cached_property
-    def store(self) -> TallyStore:
-        return TallyStore.of(self.snapshot)
 
     @property
     def empty_count(self) -> PodTermCount | None:
