@@ -124,18 +124,15 @@ class Sums(DomainSums):
     change.
     """
 
-    def __init__(
-        self, column: FactColumn, nodes: NDArray[np.int64] | None = None, is_shared: bool = False
-    ) -> None:
+    def __init__(self, column: FactColumn, nodes: NDArray[np.int64] | None = None) -> None:
         """Begin with zeros. `nodes` is the number of nodes that take part, one cell per number of the column;
-        unless it `is_shared`, it is taken over, and changed later. None stands for no nodes.
+        it is taken over, and changed later. None stands for no nodes.
         """
         super().__init__(column)
         self.total = 0
         self.steps = 0
         self.mark = object()
         self._nodes = np.zeros(len(self.cells), np.int64) if nodes is None else nodes
-        self._is_shared = is_shared
         # The number of domains by sum, once it was asked for.
         self._domains_by_sum: dict[int, int] | None = None
 
@@ -145,7 +142,7 @@ class Sums(DomainSums):
         others; None means all nodes with a domain.
         """
         if domains is None:
-            return Sums(column, column.nodes_by_code(), is_shared=True)
+            return Sums(column, column.nodes_by_code().copy())
         nodes: NDArray[np.int64] = np.bincount(domains, minlength=len(column.numbers))
         nodes[NO_DOMAIN] = 0
         return Sums(column, nodes)
@@ -154,10 +151,8 @@ class Sums(DomainSums):
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
         """Return the sums of the amounts of rows by domain; `NO_DOMAIN` rows are left out."""
         sums = Sums.of_nodes(column, domains)
-        # Most nodes have 0.
-        rows = amounts.nonzero()[0]
-        there = domains.take(rows) != NO_DOMAIN
-        sums.add_rows(domains.take(rows[there]), amounts.take(rows[there]))
+        rows = ((amounts != 0) & (domains != NO_DOMAIN)).nonzero()[0]
+        sums.add_rows(domains.take(rows), amounts.take(rows))
         return sums
 
     def add_rows(self, numbers: NDArray[np.int32], amounts: NDArray[np.int64]) -> None:
@@ -222,10 +217,7 @@ class Sums(DomainSums):
                     del spread[before]
             if there + nodes:
                 spread[after] = spread.get(after, 0) + 1
-        if nodes:
-            if self._is_shared:
-                self._nodes, self._is_shared = self._nodes.copy(), False
-            self._nodes[number] = there + nodes
+        self._nodes[number] = there + nodes
         self.total += amount
         self.mark = object()
 
@@ -233,7 +225,6 @@ class Sums(DomainSums):
         other = super().of_overlay()
         known = self._domains_by_sum
         other._nodes, other._domains_by_sum = self._nodes.copy(), None if known is None else known.copy()
-        other._is_shared = False
         return other
 
 

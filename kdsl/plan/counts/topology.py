@@ -28,7 +28,6 @@ FEW_DOMAINS: Final = 8
 SHARED_STEPS: Final = 16
 """The steps of counting that cost the asking rule one step: counts are shared."""
 
-
 HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
 """Returns a number for each row, or the number that all rows share."""
 

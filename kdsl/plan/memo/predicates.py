@@ -128,14 +128,9 @@ class _Entry(Struct, eq=False):
         return sum([answers.nbytes for _, answers in self.verdicts]) + nbytes_of(self.frames)
 
     def ask(
-        self,
-        statuses: NodeStatuses,
-        parts: Sequence[RulePart[PredicateRule]],
-        pod: PodInfo,
-        known: PodFrames | None = None,
+        self, statuses: NodeStatuses, part: RulePart[PredicateRule], pod: PodInfo, known: PodFrames | None
     ) -> None:
-        """Ask a part whose answers are not kept, by itself in `parts`."""
-        (part,) = parts
+        """Ask a part whose answers are not kept."""
         numbers = self.table.numbers[part.name]
         statuses.ask(part.position, partial(part.plugin.statuses_of, pod, numbers=numbers, known=known))
 
@@ -223,7 +218,7 @@ class PredicateMemo:
             only = answers.only
             if only is None:
                 if isinstance(answers, Uncached):
-                    entry.ask(statuses, parts, pod)
+                    entry.ask(statuses, parts[0], pod, None)
                     continue
                 evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
                 found, only = answers.get(nodes.rows, evaluate)
@@ -243,7 +238,7 @@ class PredicateMemo:
         statuses = NodeStatuses(nodes, entry.table, entry.rejections)
         for parts, answers in entry.verdicts:
             if isinstance(answers, Uncached):
-                entry.ask(statuses, parts, pod, entry.frames)
+                entry.ask(statuses, parts[0], pod, entry.frames)
                 continue
             evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
             if len(nodes) == 1:
@@ -273,14 +268,9 @@ class PredicateMemo:
             for name, answer in answers.items()
             if isinstance(answer, Status) and answer.code.is_rejection
         ]
-        if is_new:
-            # Nothing of the others is kept: one after the other gets the nodes that are left.
-            verdicts = [*known, *[((part,), Uncached()) for part in others]]
-            verdicts.sort(key=lambda group: group[0][0].position)
-        else:
-            verdicts = grouped(others, epoch.snapshot, IDS)
+        verdicts = (*known, *grouped(others, epoch.snapshot, IDS))
         share = prod([kept.share for _, kept in verdicts]) * UNKNOWN_SHARE
-        return _Entry(epoch, self._table, answers, tuple(verdicts), tuple(rejections), share)
+        return _Entry(epoch, self._table, answers, verdicts, tuple(rejections), share)
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
