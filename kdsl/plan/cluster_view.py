@@ -28,6 +28,7 @@ from kdsl.cluster.storage.csi_volumes import (
 from kdsl.cluster.storage.disks import disks_of
 from kdsl.cluster.storage.volume_counts import VolumeCounts, new_volumes, used_volumes, volume_limit
 from kdsl.eval.nodelist import NodeList
+from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTerms, Topology
 from kdsl.plan.counts.what_ifs import NotTogether, WhatIfCounts, WhatIfTerms, WhatIfTopology
@@ -123,9 +124,10 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
 
     def terms(self, kind: TermKind) -> PodTerms:
         """Return the affinity terms of one kind of all placed pods."""
+        store = TallyStore.of(self.snapshot)
         if self.what_ifs is not None:
-            return WhatIfTerms(self.what_ifs.live, kind, what_ifs=self.what_ifs)
-        return PodTerms(self.snapshot, kind)
+            return WhatIfTerms(self.what_ifs.live, kind, store, what_ifs=self.what_ifs)
+        return PodTerms(self.snapshot, kind, store)
 
     @property
     def required_affinity_terms(self) -> PodTerms:

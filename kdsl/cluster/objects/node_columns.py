@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.objects.taints import Toleration
 
 Mask: TypeAlias = NDArray[np.bool_]
 """One bool per node."""
@@ -44,8 +44,8 @@ class NodeColumns(Protocol):
         """Return which nodes have this name."""
         ...
 
-    def has_taint(self, condition: Callable[[Taint], bool]) -> Mask:
-        """Return which nodes have a taint for which a condition holds."""
+    def has_untolerated(self, effects: Iterable[str], tolerations: Sequence[Toleration]) -> Mask:
+        """Return which nodes have a taint with one of these effects that no toleration matches."""
         ...
 
 

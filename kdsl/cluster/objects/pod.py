@@ -236,7 +236,10 @@ class PodInfo(Struct, frozen=True):
 
     def tolerates(self, taint: Taint) -> bool:
         """Return whether some toleration of the pod matches `taint`."""
-        return any(toleration.tolerates(taint) for toleration in self.tolerations)
+        for toleration in self.tolerations:  # noqa: SIM110 - few, and often asked
+            if toleration.tolerates(taint):
+                return True
+        return False
 
     def on(self, node_name: str) -> PodInfo:
         """Return this pod as placed on node `node_name`."""

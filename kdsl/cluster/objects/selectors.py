@@ -137,9 +137,13 @@ class SelectorTerm(Struct, frozen=True):
 
     def matches(self, node: Selectable) -> bool:
         labels = node.labels
-        return all(one.holds(labels) for one in self.labels) and all(
-            one.holds(node.name) for one in self.fields
-        )
+        for one in self.labels:  # few, and often asked, like the fields and the terms of selectors
+            if not one.holds(labels):
+                return False
+        for field in self.fields:  # noqa: SIM110
+            if not field.holds(node.name):
+                return False
+        return True
 
     def matches_over(self, nodes: NodeColumns) -> Mask:
         masks = [one.holds_over(nodes) for one in self.labels]
@@ -172,7 +176,10 @@ class NodeSelector(Struct, frozen=True):
 
     def matches(self, node: Selectable) -> bool:
         """Return whether some term matches `node`."""
-        return any(term.matches(node) for term in self.terms)
+        for term in self.terms:  # noqa: SIM110
+            if term.matches(node):
+                return True
+        return False
 
     def matches_over(self, nodes: NodeColumns) -> Mask:
         """Return which of `nodes` some term matches."""

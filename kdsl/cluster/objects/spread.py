@@ -102,7 +102,7 @@ class SpreadConstraint:
         """Return on which of `nodes` pods count for the spread of `pod`."""
         counted = pod.can_be_on_over(nodes) if self.honors_affinity else ~none_of(nodes)
         if self.honors_taints:
-            counted &= ~nodes.has_taint(lambda taint: repels(taint, pod))
+            counted &= ~nodes.has_untolerated(_REPELLING, pod.tolerations)
         return counted
 
     def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:

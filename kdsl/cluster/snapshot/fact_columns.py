@@ -138,13 +138,16 @@ class FactColumn:
                 self.values.append(only)
             self.codes[rows] = numbers[only]
             return
-        # Many nodes share one object, which is hashed once. `values` keeps each id valid.
-        distinct = dict(zip(map(id, values), values, strict=True))
+        # Texts know their hashes. Of other values many nodes share one object, which is hashed once; `values`
+        # keeps each id valid.
+        are_texts = bool(values) and values[0].__class__ is str
+        keys = values if are_texts else [*map(id, values)]
+        distinct = dict(zip(keys, values, strict=True))
         new = [value for value in dict.fromkeys(distinct.values()) if value not in numbers]
         numbers.update(zip(new, count(len(numbers)), strict=False))
         self.values += new
-        codes = {identity: numbers[value] for identity, value in distinct.items()}
-        self.codes[rows] = np.fromiter(map(codes.__getitem__, map(id, values)), np.int32, len(rows))
+        codes = numbers if are_texts else {key: numbers[value] for key, value in distinct.items()}
+        self.codes[rows] = np.fromiter(map(codes.__getitem__, keys), np.int32, len(rows))
 
 
 class FactColumns:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 AtOnce = Callable[[Frame, NodeList], Value]
 """Returns the result of a macro for some nodes; None if it needs one node at a time."""
 
-
 Needs = Callable[[TypedExpr], frozenset[int]]
 """Returns the variables that an expression reads."""
 

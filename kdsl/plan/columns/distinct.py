@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
-from kdsl.cluster.objects.node_columns import Mask
+from kdsl.cluster.objects.node_columns import Mask, none_of
 from kdsl.cluster.objects.selectors import integer_of
-from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.objects.taints import Toleration
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
 from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar import UNSET, Closure
@@ -41,7 +41,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.groups import Digit, grouped
 from kdsl.plan.columns.node_groups import Collect, distinct_digits
-from kdsl.plan.columns.node_lists import lists_of
+from kdsl.plan.columns.node_lists import has_value, lists_of, tolerated
 
 _BAD = EvalError("bad in another column")
 
@@ -234,10 +234,14 @@ class BatchColumns:
         column = self._facts.field("name")
         return self._has_code(column, [column.numbers[name]] if name in column.numbers else [])
 
-    def has_taint(self, condition: Callable[[Taint], bool]) -> Mask:
+    def has_untolerated(self, effects: Iterable[str], tolerations: Sequence[Toleration]) -> Mask:
         column = self._facts.field("taints")
         lists = lists_of(column)
-        chosen = np.fromiter(map(condition, lists.items), np.bool_, len(lists.items))
+        if not lists.items:
+            return none_of(self)
+        taints = lists.variable
+        chosen = np.logical_or.reduce([has_value(taints, "effect", effect) for effect in effects])
+        chosen &= ~tolerated(taints, tolerations)
         return lists.count(chosen).take(column.codes.take(self.rows)) > 0
 
     def _has_code(self, column: FactColumn, wanted: list[int]) -> Mask:

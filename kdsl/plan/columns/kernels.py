@@ -335,7 +335,6 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "quantity_compare_to": _operation(_compare, AMOUNT),
 }
 
-
 EQUALITY: Final[Mapping[tuple[Any, bool], Kernel]] = {
     (dtype, wanted): _operation(np.equal if wanted else np.not_equal, dtype)
     for dtype in (np.bool_, np.int64, np.float64, AMOUNT)

@@ -26,8 +26,8 @@ _STEPS: Final = 512
 _SHARED: Final = 256
 """The most values of a fact that nodes may be grouped by: of more, the nodes of a call hardly share one."""
 
-FactsVersion = tuple[int, int, int]
-"""The versions of the facts, the nodes and the images of a cluster."""
+FactsVersion = tuple[LiveSnapshot, int, int, int]
+"""A cluster, and the versions of its facts, nodes and images."""
 Numbers = tuple[Value, str, str]
 """An object with a method per node, and the names of that method over columns of ints and of their bounds."""
 
@@ -148,23 +148,29 @@ Collect = Callable[[Frame, NodeReads], None]
 
 
 class NodeGroups:
-    """Groups the rows of a batch that share an answer. `slot` holds the reads of nodes for the attempt."""
+    """Groups the rows of a batch that share an answer. `slot` holds the reads of nodes for the attempt; those
+    of any pod are kept here.
+    """
 
-    def __init__(self, collect: Collect, slot: int) -> None:
+    def __init__(self, collect: Collect, slot: int, are_of_any_pod: bool) -> None:
         self._collect = collect
         self._slot = slot
+        self._are_of_any_pod = are_of_any_pod
+        self._reads: NodeReads | None = None
 
     def groups(self, batch: Batch) -> Groups | None:
         """Return the groups of rows; None if they cannot be grouped, or if columns are as fast."""
         frame = batch.frame
-        reads = frame[self._slot]
+        reads = self._reads or frame[self._slot]
         if reads is UNSET or reads is None or not reads.hold(frame):
             reads = frame[self._slot] = collected_reads(self._collect, frame)
+            if self._are_of_any_pod:
+                self._reads = reads
         return None if reads is None else reads.groups(batch)
 
 
 def _facts_version(live: LiveSnapshot) -> FactsVersion:
-    return live.fact_changes.position, live.nodes_version, live.images_version
+    return live, live.fact_changes.position, live.nodes_version, live.images_version
 
 
 def collected_reads(collect: Collect, frame: Frame) -> NodeReads | None:

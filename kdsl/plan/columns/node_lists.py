@@ -133,17 +133,17 @@ def of_items(expr: CallOf, receiver: Operand, argument: Operand) -> Operand:
     return evaluate
 
 
-def _tolerated(items: Objects, tolerations: Sequence[Value]) -> Mask:
+def tolerated(items: Objects, tolerations: Sequence[Value]) -> Mask:
     """Return which taints one of some tolerations matches, as `Toleration.tolerates` does."""
     result = np.zeros(len(items.values), np.bool_)
     for each in tolerations:
         found: Mask = np.ones(len(result), np.bool_)
         if each.effect:
-            found &= _has(items, "effect", each.effect)
+            found &= has_value(items, "effect", each.effect)
         if each.key:
-            found &= _has(items, "key", each.key)
+            found &= has_value(items, "key", each.key)
         if each.operator in ("", "Equal"):
-            found &= _has(items, "value", each.value)
+            found &= has_value(items, "value", each.value)
         elif each.operator != "Exists":
             continue
         result |= found
@@ -152,13 +152,13 @@ def _tolerated(items: Objects, tolerations: Sequence[Value]) -> Mask:
 
 def _conflicting(items: Objects, port: HostPort) -> Mask:
     """Return which ports conflict with a port, as `HostPort.conflicts_with` does."""
-    found = _has(items, "port", port.port) & _has(items, "protocol", port.protocol)
+    found = has_value(items, "port", port.port) & has_value(items, "protocol", port.protocol)
     if port.ip != EVERY_ADDRESS:
-        found &= _has(items, "ip", port.ip) | _has(items, "ip", EVERY_ADDRESS)
+        found &= has_value(items, "ip", port.ip) | has_value(items, "ip", EVERY_ADDRESS)
     return found
 
 
-def _has(items: Objects, name: str, value: Value) -> Mask:
+def has_value(items: Objects, name: str, value: Value) -> Mask:
     """Return which items have a value of an attribute, a number or a text."""
     column = items.read(name)
     found: Mask
@@ -171,8 +171,8 @@ def _has(items: Objects, name: str, value: Value) -> Mask:
 
 
 ITEM_METHODS: Final[Mapping[str, tuple[int, Callable[[Objects, Value], Mask]]]] = {
-    "Pod.tolerates": (1, lambda taints, pod: _tolerated(taints, pod.tolerations)),
-    "Toleration.tolerates": (1, lambda taints, toleration: _tolerated(taints, (toleration,))),
+    "Pod.tolerates": (1, lambda taints, pod: tolerated(taints, pod.tolerations)),
+    "Toleration.tolerates": (1, lambda taints, toleration: tolerated(taints, (toleration,))),
     "HostPort.conflictsWith": (0, _conflicting),
 }
 """Methods that answer for all distinct items at once: the place of the item (0 is the receiver), and a

@@ -53,7 +53,8 @@ class NodeReadsCompiler:
         self._known = known
         self._is_inner = False
         self._depth = 0
-        # The evaluated expressions that may change between attempts of a signature.
+        # The evaluated expressions, and those that may change between attempts of a signature.
+        self._evaluates: list[TypedExpr] = []
         self._changing: list[TypedExpr] = []
         # The facts that are read, as texts.
         self.facts: dict[str, None] = {}
@@ -115,7 +116,8 @@ class NodeReadsCompiler:
         return closure
 
     def _note(self, expr: TypedExpr) -> None:
-        """Remember that an evaluated expression may change, unless it is fixed."""
+        """Remember an evaluated expression, and that it may change unless it is fixed."""
+        self._evaluates.append(expr)
         is_item = isinstance(expr, Var) and expr.slot in self._known
         if not (is_item or self._rule.is_fixed(expr)):
             self._changing.append(expr)
@@ -175,6 +177,7 @@ class NodeReadsCompiler:
         yes, no = (self.compile(each) or nothing for each in expr.args[1:])
         if yes is nothing and no is nothing:
             return None
+        self._evaluates.append(expr.args[0])
         return lambda frame, reads: (yes if condition(frame) else no)(frame, reads)
 
     def _method(self, expr: CallOf, receiver: TypedExpr, others: list[TypedExpr]) -> Collect:
@@ -222,6 +225,7 @@ class NodeReadsCompiler:
             return self.compile_all(expr.args)
         fn, node, given = self._rule.call(expr)
         known = [(slot, closure) for slot, arg in given if (closure := self._closure(arg)) is not None]
+        self._evaluates += [arg for _, arg in given]
         # Inside, the reads of an argument are unknown.
         self._changing += [arg for _, arg in given if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
@@ -286,7 +290,8 @@ class NodeReadsCompiler:
         collect = self.of_parts(exprs, statements, scope) or nothing
         if collect is unclear:
             return None
-        return NodeGroups(collect, scope.transient_slot() if self._changing else scope.kept_slot())
+        slot = scope.transient_slot() if self._changing else scope.kept_slot()
+        return NodeGroups(collect, slot, are_of_any_pod=not self._evaluates)
 
     def of_parts(
         self, exprs: Iterable[TypedExpr], statements: Iterable[CheckedStatement], scope: RuleScope

@@ -273,7 +273,6 @@ NUMBERS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = 
 
 # ---- typical pods ------------------------------------------------------------------------------------------
 
-
 CardMeasure = Callable[..., NDArray[np.float64]]
 """Measures nodes by their free CPU, free parts of cards, the codes of their models, the models, and any
 further arguments.

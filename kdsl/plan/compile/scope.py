@@ -35,7 +35,6 @@ _UNHOISTED: Final = tuple([each for each in PASSES if each is not hoist_lasting]
 ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
-
 LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compiler, int | None], AtOnce]
 """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 

@@ -24,7 +24,6 @@ MAX_POD_KEYS: Final = 1024
 PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
 """The count of a pod and the steps it took, by pod key."""
 
-
 _SHARING: Final = 2
 """The least number of pods that share a key, on average, for asking one pod of each key."""
 _MOST_KEYS: Final = 4096

@@ -25,7 +25,6 @@ MAX_FACTS: Final = 64
 MANY: Final = 64
 """The least number of pods for which those with another fact, such as the namespace, are looked for."""
 
-
 _NAMESPACE: Final = PodFact("namespace")
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]

@@ -81,8 +81,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
     amounts = [amount for amount, _ in counts]
-    np.add.at(sums.cells, domains.take(rows), np.array(amounts, np.int64))
-    sums.total = sum(amounts)
+    sums.add_rows(domains.take(rows), np.array(amounts, np.int64))
     sums.steps = steps * asked + other * others + sum([taken for _, taken in counts])
     # The largest sum of a node, if all pods were on it, times the number of nodes.
     bound = max(map(abs, amounts), default=0) * len(pods) * len(domains)

@@ -29,7 +29,6 @@ MAX_BYTES: Final = 64 << 20
 100 to 200 kB.
 """
 
-
 T = TypeVar("T", Tally, TermTally)
 
 

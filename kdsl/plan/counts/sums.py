@@ -151,13 +151,16 @@ class Sums(DomainSums):
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
         """Return the sums of the amounts of rows by domain; `NO_DOMAIN` rows are left out."""
         sums = Sums.of_nodes(column, domains)
-        # Most nodes have 0.
-        rows = amounts.nonzero()[0]
-        if len(rows):
-            np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
-            sums.cells[NO_DOMAIN] = 0
-        sums.total = int(sums.cells.sum())
+        rows = ((amounts != 0) & (domains != NO_DOMAIN)).nonzero()[0]
+        sums.add_rows(domains.take(rows), amounts.take(rows))
         return sums
+
+    def add_rows(self, numbers: NDArray[np.int32], amounts: NDArray[np.int64]) -> None:
+        """Add amounts to the numbers of domains, before any sum was asked for."""
+        np.add.at(self.cells, numbers, amounts)
+        after = self.cells.take(numbers)
+        self.least_ever, self.largest_ever = int(after.min(initial=0)), int(after.max(initial=0))
+        self.total += int(amounts.sum())
 
     @property
     def _domains(self) -> dict[int, int]:
@@ -168,12 +171,6 @@ class Sums(DomainSums):
     @property
     def nbytes(self) -> int:
         return self.cells.nbytes + self._nodes.nbytes
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Bounds of all sums, including 0 for no domain."""
-        spread = (0, *self._domains)
-        return min(spread), max(spread)
 
     @property
     def least(self) -> int | None:
@@ -207,22 +204,27 @@ class Sums(DomainSums):
     def add(self, number: int, amount: int, nodes: int = 0) -> None:
         """Add to the sum of a domain, and to its nodes that take part: one that comes (1) or leaves (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
-        after, spread = before + amount, self._domains_by_sum
-        if spread is None:
-            spread = self._domains
-        if there:
-            spread[before] -= 1
-            if not spread[before]:
-                del spread[before]
-        if there + nodes:
-            spread[after] = spread.get(after, 0) + 1
-        self.cells[number], self._nodes[number] = after, there + nodes
+        self.cells[number] = after = before + amount
+        if after < self.least_ever:
+            self.least_ever = after
+        elif after > self.largest_ever:
+            self.largest_ever = after
+        spread = self._domains_by_sum
+        if spread is not None:
+            if there:
+                spread[before] -= 1
+                if not spread[before]:
+                    del spread[before]
+            if there + nodes:
+                spread[after] = spread.get(after, 0) + 1
+        self._nodes[number] = there + nodes
         self.total += amount
         self.mark = object()
 
     def of_overlay(self) -> Self:
         other = super().of_overlay()
-        other._nodes, other._domains_by_sum = self._nodes.copy(), self._domains.copy()
+        known = self._domains_by_sum
+        other._nodes, other._domains_by_sum = self._nodes.copy(), None if known is None else known.copy()
         return other
 
 

@@ -31,8 +31,6 @@ _PER_POD_KEY: Final = 256
 """The approximate bytes of a remembered pod key."""
 _REBUILD: Final = 8
 """The share of rows: the sums are rebuilt if more than one in so many rows changed."""
-
-
 _FEW_ARRIVALS: Final = 40
 """As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
 
@@ -132,8 +130,7 @@ class Tally:
         arrived, missed = arrivals.since(self._position), arrivals.position - self._position
         if arrived == [] and (self._has_rows or not needs_rows):
             return
-        is_behind = missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure)
-        is_first = self._position < 0 or is_behind
+        is_first = self._position < 0 or (missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure))
         self._position = arrivals.position
         first = sums_of_selected(live, pods, measure) if is_first and not needs_rows else None
         if first is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,7 +27,6 @@ FEW_DOMAINS: Final = 8
 """The most domains that are compared one by one, by label instead of by count."""
 SHARED_STEPS: Final = 16
 """The steps of counting that cost the asking rule one step: counts are shared."""
-
 
 HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
 """Returns a number for each row, or the number that all rows share."""
@@ -110,7 +108,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
     @property
     def here_range(self) -> tuple[int, int]:
         """Bounds of every `here`."""
-        return self.sums.range
+        return self.sums.least_ever, self.sums.largest_ever
 
     @property
     def label_keys(self) -> frozenset[str] | None:
@@ -131,16 +129,13 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return self.sums.domains
 
 
-class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cached_property
+class PodTerms(Struct, frozen=True, eq=False):
     """The affinity terms of one kind of all placed pods. `on_count` receives each count."""
 
     snapshot: Snapshot
     kind: TermKind
+    store: TallyStore
     on_count: Callable[[PodTermCount], None] | None = None
-
-    @cached_property
-    def store(self) -> TallyStore:
-        return TallyStore.of(self.snapshot)
 
     @property
     def empty_count(self) -> PodTermCount | None:

@@ -65,9 +65,9 @@ class _Answers:
         return 1 - self._nonzero / self._all if self._all else 1.0
 
     def _grow(self, size: int) -> None:
-        more = size - len(self._known)
-        self._values = np.concatenate((self._values, np.zeros(more, self._values.dtype)))
-        self._known = np.concatenate((self._known, np.zeros(more, np.bool_)))
+        values, known = np.zeros(size, self._values.dtype), np.zeros(size, np.bool_)
+        values[: len(self._values)], known[: len(self._known)] = self._values, self._known
+        self._values, self._known = values, known
 
     def _clear(self) -> None:
         self._known[:] = False
@@ -128,7 +128,7 @@ class ByNodeClass(_Answers):
             return
         if size > len(self._known):
             # Spare room, since classes come one by one.
-            self._grow(2 * size)
+            self._grow(size + size // 4)
         left = self._known[self._complete + 1 : size]
         if len(left):
             first = left.argmin()
@@ -261,11 +261,8 @@ def answers_of(
     by_node_class: bool,
     on_usage: bool,
     prefetches: bool,
-    is_new: bool,
-) -> Answers:
-    """Return answers by node class or by row, with or without usage; not kept if the signature `is_new`."""
-    if is_new:
-        return Uncached()
+) -> ByNodeClass | ByRow:
+    """Return answers by node class or by row, with or without usage."""
     if by_node_class:
         return ByNodeClass(live, dtype, on_usage, prefetches)
     logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)

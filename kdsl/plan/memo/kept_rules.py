@@ -18,7 +18,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.memo.answers import Answers, answers_of
+from kdsl.plan.memo.answers import Answers, Uncached, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, Epoch, reads_node_class_only
 from kdsl.plan.rules.predicate_rule import PredicateRule
@@ -50,10 +50,10 @@ class RulePart(Struct, Generic[P], frozen=True, eq=False):
         """
         return not (self.on_usage and self.plugin.is_columnar)
 
-    def answers(self, live: LiveSnapshot, is_new: bool) -> Answers:
-        """Return answers of this part alone; they are not kept for a new signature."""
+    def answers(self, live: LiveSnapshot) -> Answers:
+        """Return answers of this part alone."""
         plugin = self.plugin
-        return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch, is_new)
+        return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch)
 
 
 Group: TypeAlias = tuple[tuple[RulePart[P], ...], Answers]
@@ -61,9 +61,8 @@ Group: TypeAlias = tuple[tuple[RulePart[P], ...], Answers]
 
 
 class RuleEntry(Struct, Generic[P], frozen=True, eq=False):
-    """The memo entry of one rule: its early answer, and the parts that apply with their answers.
-
-    A part without answers runs for each pod: its signature is new, or its answers are not kept.
+    """The memo entry of one rule: its early answer, and the parts that apply. They have no answers if the
+    signature is new, or if none are kept.
     """
 
     epoch: Epoch
@@ -98,6 +97,7 @@ class KeptRule(Generic[P]):
         self.parts: tuple[RulePart[P], ...] = tuple(
             RulePart(self.name, position, part, by_node_class, on_usage) for part in parts
         )
+        self.unknown: tuple[tuple[RulePart[P], Answers | None], ...] = tuple(zip(self.parts, repeat(None)))
         self.reads: frozenset[str] = frozenset().union(*(part.reads for part in parts))
         self._decides_early = any(part.decides_early for part in parts)
         self.memo: SignatureMemo[RuleEntry[P]] | None = None
@@ -119,7 +119,7 @@ class KeptRule(Generic[P]):
         if is_new:
             return RuleEntry(epoch, early, tuple(zip(applying, repeat(None))))
         live = epoch.snapshot
-        kept = [(part, part.answers(live, False) if part.is_kept else None) for part in applying]
+        kept = [(part, part.answers(live) if part.is_kept else None) for part in applying]
         return RuleEntry(epoch, early, tuple(kept))
 
 
@@ -139,47 +139,37 @@ class KeptRules(Generic[P]):
     def asked(
         self, pod: PodInfo, nodes: NodeSet, is_new: bool
     ) -> tuple[dict[str, Status | Narrowed], list[Group[P]], list[RulePart[P]]]:
-        """Return the early answers by rule, and the parts that apply: those with answers that are kept for
-        the rule itself, and the others.
-
-        A signature that `is_new` to the profile takes the answers of single rules, others have their own.
+        """Return the early answers by rule, and the parts that apply, in order: those of a signature that
+        `is_new` to the profile, with the answers of single rules if these are kept; those of other
+        signatures, which have their own answers.
         """
         early: dict[str, Status | Narrowed] = {}
         known: list[Group[P]] = []
         others: list[RulePart[P]] = []
         for rule in self._rules:
-            if rule.memo is None:
-                others += rule.parts
-                continue
-            entry = rule.memo.of(pod, nodes, rule.new_entry)
-            if entry.early is not None:
-                early[rule.name] = entry.early
-            for part, answers in entry.parts:
-                if is_new and answers is not None:
-                    known.append(((part,), answers))
+            parts = rule.unknown
+            if rule.memo is not None:
+                entry = rule.memo.of(pod, nodes, rule.new_entry)
+                parts = entry.parts
+                if entry.early is not None:
+                    early[rule.name] = entry.early
+            for part, answers in parts:
+                if is_new:
+                    known.append(((part,), answers or Uncached()))
                 else:
                     others.append(part)
         return early, known, others
 
 
-def grouped(
-    parts: Sequence[RulePart[P]], live: LiveSnapshot, dtype: np.dtype[Any], is_new: bool
-) -> list[Group[P]]:
-    """Return the parts in groups, by their reads of nodes, each with answers to fill.
-
-    For a new signature nothing is kept, so they are one group: each part gets only the nodes that are left.
-    """
+def grouped(parts: Sequence[RulePart[P]], live: LiveSnapshot, dtype: np.dtype[Any]) -> list[Group[P]]:
+    """Return the parts in groups, by their reads of nodes, each with answers to fill."""
     groups: dict[tuple[bool, bool], list[RulePart[P]]] = {}
-    if is_new and parts:
-        how = False not in [part.by_node_class for part in parts], True in [part.on_usage for part in parts]
-        groups[how] = list(parts)
-    else:
-        for part in parts:
-            groups.setdefault((part.by_node_class, part.on_usage), []).append(part)
+    for part in parts:
+        groups.setdefault((part.by_node_class, part.on_usage), []).append(part)
     found: list[Group[P]] = []
     for how, group in groups.items():
         prefetches = False not in [part.plugin.can_prefetch for part in group]
-        found.append((tuple(group), answers_of(live, dtype, *how, prefetches, is_new)))
+        found.append((tuple(group), answers_of(live, dtype, *how, prefetches)))
     return found
 
 

@@ -70,26 +70,29 @@ class NodeStatuses:
         self.ids: NDArray[np.int32] | None = None
         self.table = table
         self._nodes = nodes
+        # No predicate that has given a status is behind this position.
+        self._last = 0
         for number in rejections:
-            self.add(np.full(len(nodes), number, IDS))
+            self.add(np.full(len(nodes), number, IDS), _LAST)
 
-    def add(self, found: NDArray[np.int32]) -> None:
-        """Add the statuses of predicates for all nodes."""
+    def add(self, found: NDArray[np.int32], last: int) -> None:
+        """Add the statuses of predicates up to the position `last` for all nodes; they are taken over."""
         self.ids = found if self.ids is None else self.table.first(self.ids, found)
+        self._last = max(self._last, last)
 
     def ask(self, position: int, predicate: Ask) -> None:
         """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
-        ids = self.ids
+        ids, is_last = self.ids, position >= self._last
         if ids is None:
             found = predicate(self._nodes)
             if found is not None and np.count_nonzero(found):
-                self.ids = found
+                self.add(found, position)
             return
-        places = (self.table.positions(ids) > position).nonzero()[0]
+        places = (ids == 0 if is_last else self.table.positions(ids) > position).nonzero()[0]
         found = predicate(self._nodes.take(places)) if len(places) else None
         if found is not None:
-            self.ids = ids.copy()
-            self.ids[places] = np.where(found, found, ids[places])
+            ids[places] = found if is_last else np.where(found, found, ids[places])
+            self._last = max(self._last, position)
 
 
 MAX_STATUSES: Final = 4096
@@ -123,6 +126,13 @@ class _Entry(Struct, eq=False):
     @property
     def nbytes(self) -> int:
         return sum([answers.nbytes for _, answers in self.verdicts]) + nbytes_of(self.frames)
+
+    def ask(
+        self, statuses: NodeStatuses, part: RulePart[PredicateRule], pod: PodInfo, known: PodFrames | None
+    ) -> None:
+        """Ask a part whose answers are not kept."""
+        numbers = self.table.numbers[part.name]
+        statuses.ask(part.position, partial(part.plugin.statuses_of, pod, numbers=numbers, known=known))
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
@@ -208,16 +218,14 @@ class PredicateMemo:
             only = answers.only
             if only is None:
                 if isinstance(answers, Uncached):
-                    for part in parts:
-                        ask = partial(part.plugin.statuses_of, pod, numbers=entry.table.numbers[part.name])
-                        statuses.ask(part.position, ask)
+                    entry.ask(statuses, parts[0], pod, None)
                     continue
                 evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
                 found, only = answers.get(nodes.rows, evaluate)
             elif only != 0:
                 found = np.full(count, only, IDS)
             if only != 0:
-                statuses.add(found)
+                statuses.add(found, parts[-1].position)
         column = self._with_uncached(state, pod, statuses)
         if count >= _ENOUGH and (column is not None or entry.share != 1):
             entry.learn_share(statuses, count)
@@ -229,6 +237,9 @@ class PredicateMemo:
         """Return the status of each node, all with other pods than in the live snapshot."""
         statuses = NodeStatuses(nodes, entry.table, entry.rejections)
         for parts, answers in entry.verdicts:
+            if isinstance(answers, Uncached):
+                entry.ask(statuses, parts[0], pod, entry.frames)
+                continue
             evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
             if len(nodes) == 1:
                 row = nodes.rows.item(0)
@@ -238,7 +249,7 @@ class PredicateMemo:
             else:
                 found = answers.get(nodes.rows, evaluate)[0]
             if found.any():
-                statuses.add(found)
+                statuses.add(found, parts[-1].position)
         return self._with_uncached(state, pod, statuses)
 
     def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> StatusColumn | None:
@@ -257,7 +268,7 @@ class PredicateMemo:
             for name, answer in answers.items()
             if isinstance(answer, Status) and answer.code.is_rejection
         ]
-        verdicts = (*known, *grouped(others, epoch.snapshot, IDS, is_new))
+        verdicts = (*known, *grouped(others, epoch.snapshot, IDS))
         share = prod([kept.share for _, kept in verdicts]) * UNKNOWN_SHARE
         return _Entry(epoch, self._table, answers, verdicts, tuple(rejections), share)
 

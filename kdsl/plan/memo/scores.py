@@ -140,9 +140,9 @@ class ScoreMemo:
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
         skipped, known, others = self._kept.asked(pod, nodes, is_new)
-        sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64, is_new)
+        sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64)
         raw: list[Group[ScorePlugin]] = [
-            ((part,), part.answers(live, is_new)) for part in others if not part.plugin.is_plain
+            ((part,), part.answers(live)) for part in others if not part.plugin.is_plain
         ]
         for group in known:
             (sums if group[0][0].plugin.is_plain else raw).append(group)
@@ -219,7 +219,7 @@ def _sums(
 ) -> NDArray[np.int64]:
     """Add up plain scores with their weights; `_OUT_OF_RANGE` marks a sum with a score out of range."""
     nodes = NodeSet(snapshot, rows)
-    sums = np.zeros(len(nodes), np.int64)
+    sums: NDArray[np.int64] | None = None
     out_of_range: NDArray[np.bool_] | None = None
     for part in parts:
         raw: NDArray[Any] = part.plugin.raw_of(pod, nodes, known=frames)
@@ -228,8 +228,7 @@ def _sums(
             outside = (raw < 0) | (raw > MAX_NODE_SCORE)
             out_of_range = outside if out_of_range is None else out_of_range | outside
             raw = np.where(outside, 0, raw)
-        weight = part.plugin.weight
-        sums += raw if weight == 1 else raw * weight
-    if out_of_range is not None:
-        sums[out_of_range] = _OUT_OF_RANGE
-    return sums
+        weighted = raw if part.plugin.weight == 1 else raw * part.plugin.weight
+        sums = weighted if sums is None else sums + weighted
+    assert sums is not None
+    return sums if out_of_range is None else np.where(out_of_range, _OUT_OF_RANGE, sums)

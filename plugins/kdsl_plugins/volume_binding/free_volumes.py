@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final, TypeAlias
 
@@ -81,23 +81,26 @@ class FreeVolumes:
             if not self._by_label[label]:
                 del self._by_label[label]
 
-    def near(self, labels: Mapping[str, str]) -> Iterator[VolumeInfo]:
-        """Yield, in order, the volumes that a node with `labels` may reach, each once."""
+    def near(self, labels: Mapping[str, str]) -> Iterable[VolumeInfo]:
+        """Return, in order, the volumes that a node with `labels` may reach, each once."""
         by_label = self._by_label
         found = [entries for label in labels.items() if (entries := by_label.get(label))]
         if self._others:
             found.append(self._others)
-        if len(found) == 1:
-            yield from [entry[2] for entry in found[0]]
-            return
-        last = None
-        for _, _, volume in merge(*found):
-            if volume is not last:
-                yield volume
-            last = volume
+        # Most often of all: no other node reaches the volumes of a node.
+        return [entry[2] for entry in found[0]] if len(found) == 1 else _merged(found)
 
     def _count(self, labels: Labels) -> int:
         return sum([self._counts[label] for label in labels])
+
+
+def _merged(found: Sequence[Iterable[Entry]]) -> Iterator[VolumeInfo]:
+    """Yield the volumes of several lists in order, each once."""
+    last = None
+    for _, _, volume in merge(*found):
+        if volume is not last:
+            yield volume
+        last = volume
 
 
 def _drop(entries: list[Entry], entry: Entry) -> None:

@@ -227,3 +227,19 @@ def test_a_variable_that_is_read_twice_is_collected_once() -> None:
     candidates = NodeSet.all(zones(0).snapshot())
     columns, scalar = both_scores(program, PodInfo("x"), candidates)
     assert columns == scalar == ["0"] * 30
+
+
+def test_reads_of_any_pod_follow_the_facts_of_each_cluster() -> None:
+    program = predicate_program('require !node.unschedulable || pod.priority > 1 else "off"')
+    caches = [
+        cluster([NodeFacts(f"n{at}", unschedulable=at % 3 == odd) for at in range(14)]) for odd in (1, 2)
+    ]
+    for changed in (None, *(NodeFacts(f"n{at}", unschedulable=at % 2 == 0) for at in range(3))):
+        for cache in caches:
+            if changed is not None:
+                cache.add_node(changed)
+            # The nodes are numbered when their version is asked for again.
+            for priority in (0, 2, 1):
+                pod = PodInfo("p", priority=priority)
+                columns, scalar = both_verdicts(program, pod, NodeSet.all(cache.snapshot()))
+                assert columns == scalar

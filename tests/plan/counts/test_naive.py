@@ -20,10 +20,11 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts import measures, pod_index, store, tally
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
-from kdsl.plan.counts.topology import PodTerms, Topology
+from kdsl.plan.counts.topology import Topology
 
 from tests.plan.counts.asking import (
     ASKING,
@@ -170,7 +171,7 @@ def check(snapshot: Snapshot) -> None:
 
 def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAffinityTerm], bool]) -> None:
     nodes = [snapshot.info(row) for row in snapshot.order.tolist()]
-    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(question, Meter.of(1000))
+    terms = ClusterView(snapshot).required_anti_affinity_terms.sum(question, Meter.of(1000))
     wanted_terms = naive_terms(snapshot, matches)
     assert terms.total() == sum(wanted_terms.values())
     if not snapshot.is_overlay:

@@ -11,11 +11,12 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.eval.scalar.meter import Meter
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts import measures, tally
 from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
-from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
+from kdsl.plan.counts.topology import FEW_DOMAINS, Topology
 
 from tests.plan.counts.asking import (
     ASKING,
@@ -137,7 +138,7 @@ def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
     cache = ClusterCache()
     add_zone(cache, *"ab")
     worthless, worthy = TERMS[0], TERMS[len(SELECTORS)]
-    terms = PodTerms(cache.snapshot(), TermKind.REQUIRED_ANTI_AFFINITY)
+    terms = ClusterView(cache.snapshot()).required_anti_affinity_terms
     happenings = [
         ("p1", "a", worthless, 0, 1),
         ("p2", "b", worthless, 0, 1),
@@ -212,6 +213,6 @@ def test_pods_and_terms_of_other_namespaces_are_not_asked_about() -> None:
     assert Topology(snapshot, "zone").sum(question, Meter.of(1000)).total() == 20
     assert question.asked == 21
     asking = MatchingQuestion(ASKING.with_fields(namespace="n3"))
-    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(asking, Meter.of(1000))
+    terms = ClusterView(snapshot).required_anti_affinity_terms.sum(asking, Meter.of(1000))
     assert terms.total() == sum(range(3, 400, 20)) + 20
     assert asking.asked == 21
