@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from kdsl.app import DEFAULT_PLUGINS, CheckedRules, check_rules
+from kdsl.base.events import Resource
+from kdsl.check.analyses.cures import predicate_cures
 
 from tests.cli.command_line import Ended, kdsl
 from tests.hooks.test_installed import Site
@@ -166,6 +168,26 @@ def test_where_a_function_raised_is_shown_to_its_author(racks: Site) -> None:
         (fault,) = decision["faults"]
         assert (fault["nodes"], fault["firstNodes"]) == (3, ["n1", "n2", "n7"])
         assert [(each["line"], each["function"]) for each in fault["traceback"]] == [(11, "distance")]
+
+
+@pytest.mark.parametrize(
+    ("args", "call"),
+    [("Claim", "claims.all(c, plugins.Racks.ready(c))"), ("list(Claim)", "plugins.Racks.ready(claims)")],
+)
+def test_what_changes_a_claim_wakes_pods_that_a_function_of_claims_rejects(
+    site: Site, args: str, call: str
+) -> None:
+    """The function may read the volume of a claim without declaring it: the volume comes with the claim."""
+    call_of = '{call: "kdsl_racks.functions:wrong", args: [ARGS], result: bool, reads: [], pure: true}'
+    ready = f"  ready: {call_of}\nfields:".replace("ARGS", args)
+    site.install("racks", files=files(MANIFEST.replace("fields:", ready, 1)))
+    rules = check(
+        profile(f'predicate P {{ let claims = cluster.claims(pod) require {call} else "x" }}', SCORE)
+    ).rules
+    assert rules is not None
+    (predicate,) = rules.profiles["team.p"].predicates
+    found = {pattern.resource for pattern in predicate_cures(predicate, rules.fns).patterns}
+    assert {Resource.PERSISTENT_VOLUME_CLAIM, Resource.PERSISTENT_VOLUME, Resource.STORAGE_CLASS} <= found
 
 
 def test_a_function_and_a_field_are_typed_from_the_manifest(racks: Site) -> None:

@@ -42,6 +42,8 @@ CONDITIONS = [
     'node.pods.exists(p, p.labels[?"zone"].orValue("") == "x")',
     '!node.pods.exists(p, p.labels[?"zone"].orValue("") == "y") || node.unschedulable',
     "cluster.nodeCount > 2",
+    'cluster.nodes.exists(n, n.labels[?"zone"].orValue("") == pod.labels[?"zone"].orValue(""))',
+    "cluster.nodes.filter(n, n.podCount == 1 || n.unschedulable).size() != 1",
     "cluster.nodeCount + node.podCount < 4",
     'cluster.pods.filter(p, p.labels[?"zone"].orValue("") == "x").size() < 2',
     'topology("zone").count(p, p.priority > 0).here(node) <= 1',

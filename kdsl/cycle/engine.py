@@ -367,16 +367,14 @@ class Engine:
         If a plugin turns it away at once, nothing has changed for other pods, and none was tried meanwhile:
         told of that, two such pods would wake each other for ever.
         """
-        queue, promised = self.queue, self.nominator.node_of(attempt.pod)
-        queue.reserving, is_undone = attempt.pod, False
+        promised, is_undone = self.nominator.node_of(attempt.pod), False
+        self.queue.postpone(attempt.pod)
         try:
             reserved, ended = self._placer.reserve(attempt, decision)
             is_undone = ended is not None and ended.outcome is not Outcome.WAITING
         finally:
-            queue.reserving = None
-            if queue.postponed:
-                # The room of a nominated pod was kept for it before, and is free now.
-                queue.resume(is_undone and not promised)
+            # The room of a nominated pod was kept for it before, and is free now.
+            self.queue.resume(drops=is_undone and not promised)
         return ended or self._placer.bind(reserved)
 
     def _reason_to_skip(self, pod: PodInfo, table: HookTable | None) -> str:

@@ -19,6 +19,7 @@ from dataclasses import replace
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
 from kdsl.base.times import SECOND
+from kdsl.cluster.api.objects import Namespace
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent, pending_pod_event
 from kdsl.cycle.event_labels import event_label
@@ -75,9 +76,9 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._leaving: set[str] = set()
         self._held: set[str] = set()
-        # The pod that is being reserved, and the events about it meanwhile.
-        self.reserving: PodInfo | None = None
-        self.postponed: list[ClusterEvent] = []
+        # The key of the pod that is being reserved, and the events about it meanwhile.
+        self._reserving = ""
+        self._postponed: list[ClusterEvent] = []
         self._next_flush = clock.now() + FLUSH_EVERY
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
         self.wakes_sleepers = True
@@ -277,14 +278,11 @@ class SchedulingQueue:
         """Wake the pods whose rejection the event may have cured. Events about a pod that is being reserved
         are postponed.
         """
-        if self.reserving is not None and event.pod is not None and event.pod.key == self.reserving.key:
-            self.postponed.append(event)
+        if self._reserving and event.pod is not None and event.pod.key == self._reserving:
+            self._postponed.append(event)
             return
         if event.resource in _COMPLETING:
-            for pending in self._pods.values():
-                pod = self._complete(pending.queued.pod)
-                if pod is not pending.queued.pod:
-                    self._replace(pending, pod)
+            self._complete_all(event)
         if event.node_after is not None and self._is_promised(event.node_after.name):
             # Nominated pods on the node may have caused a rejection, so the node's former state does not
             # matter.
@@ -293,11 +291,29 @@ class SchedulingQueue:
         for pending, urgency in self._asleep.woken(event):
             self._wake(pending, urgency, event_label(event))
 
-    def resume(self, is_undone: bool) -> None:
-        """Take the postponed events, or drop them if the reservation is undone."""
-        events, self.postponed = self.postponed, []
-        if not is_undone:
-            for event in events:
+    def _complete_all(self, event: ClusterEvent) -> None:
+        """Add the facts of the catalog again to the pods to which an event may matter: all of them, or those
+        of the changed namespace.
+        """
+        changed = event.before if event.after is None else event.after
+        namespace = changed.metadata.name if isinstance(changed, Namespace) else None
+        for pending in self._pods.values():
+            known = pending.queued.pod
+            if namespace is None or known.namespace == namespace:
+                pod = self._complete(known)
+                if pod is not known:
+                    self._replace(pending, pod)
+
+    def postpone(self, pod: PodInfo) -> None:
+        """Postpone the events about a pod that is being reserved until `resume`."""
+        self._reserving = pod.key
+
+    def resume(self, *, drops: bool) -> None:
+        """Take the postponed events, or drop them."""
+        self._reserving = ""
+        if self._postponed:
+            events, self._postponed = self._postponed, []
+            for event in () if drops else events:
                 self.notice(event)
 
     def activate(self, keys: Iterable[str]) -> None:

@@ -90,8 +90,9 @@ class AttemptRecord(Struct, eq=False):
         table, nominated, status = self.attempt.table, result.nominated, result.status
         if table.preemption is None:
             return ()
-        found = [table.preemption.plugin, *(() if nominated is None else nominated.blockers)]
-        if status is not None and status.code is Code.ERROR:
+        preemption = table.preemption.plugin
+        found = [preemption, *(() if nominated is None else nominated.blockers)]
+        if status is not None and status.code is Code.ERROR and status.plugin == preemption:
             # A plugin may have failed to choose among the candidates.
             found += [plugin for plugin, _ in table.trims]
         return tuple(found)

@@ -175,6 +175,27 @@ def test_a_plugin_that_keeps_no_candidate_is_asked_again_after_its_events(has_fa
         assert decision.nominated == "n0"
 
 
+def test_a_plugin_that_was_asked_for_no_candidates_does_not_wake_the_pod() -> None:
+    """An earlier PostFilter failed, as that of device claims does if another plugin rejects the pod first."""
+    room = plugin(
+        filter=lambda nodes: StatusColumn.of([BUSY] * len(nodes)),
+        may_preempt=always(None),
+        find_victims=lambda pods: pods,
+        enough_candidates=always(1),
+        rank_candidate=always(0),
+        events=always(()),
+    )
+    early = plugin(post_filter=always(Status(Code.ERROR, ("not found",))), events=always(()))
+    late = plugin(trim_candidates=lambda candidates: candidates)
+    plugins = {"Early": early, "Room": room, "Late": late}
+    full = cluster(1)
+    with Engine([table(plugins, preemption="Room")], full, ManualClock()) as engine:
+        (decision,) = engine.decisions([pod()], attempts=9)
+        assert decision.blockers == ("Room",)
+        full.add_node(NodeFacts("n0", unschedulable=True))
+        assert list(engine.decisions([], attempts=9)) == []
+
+
 def test_an_error_at_the_promised_node_is_not_the_end_of_the_search() -> None:
     asked: list[tuple[str, ...]] = []
 

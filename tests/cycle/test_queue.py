@@ -7,8 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
-from kdsl.base.events import EventPattern, Resource
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.api.device_objects import DeviceClass
 from kdsl.cluster.api.objects import Namespace, ObjectMeta
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.queue import SchedulingQueue
@@ -101,6 +104,24 @@ def test_pods_that_wait_follow_the_labels_of_their_namespaces() -> None:
             rank(name, now)
         assert scheduler.queue.place_of("closing/in-closing") == "gated"
         assert drained(scheduler.queue) == ["in-gated", "in-c", "in-b"]
+
+
+def test_a_namespace_concerns_its_own_pods_only() -> None:
+    asked: list[str] = []
+
+    def complete(pod: PodInfo) -> PodInfo:
+        asked.append(pod.name)
+        return pod
+
+    queue = SchedulingQueue(Routes([table({})]), ManualClock(), complete=complete)
+    for name in ("a", "b", "c"):
+        queue.add(pod(name, namespace=name))
+    for kind, names in ((Namespace, ["b"]), (DeviceClass, ["a", "b", "c"])):
+        for before, after in ((None, "b"), ("b", "b"), ("b", None)):
+            versions = [each and kind(metadata=ObjectMeta(name=each)) for each in (before, after)]
+            asked.clear()
+            queue.notice(ClusterEvent(Resource(kind.KIND), Action.ALL, *versions))
+            assert asked == names
 
 
 def test_between_profiles_the_heads_priority_then_age_decide() -> None:

@@ -38,7 +38,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import BYTES, RESOURCES, STRING
+from kdsl.check.model.types import BYTES, RESOURCES, STRING, Type
 from kdsl.check.views.view import Method, Views
 
 
@@ -294,12 +294,25 @@ class FactFinder:
         self._done.add((call, Direction.EITHER))
         if isinstance(fn, ExternalFn):
             self._words(fn.reads)
+            for arg in args:
+                self._parts(arg.type, arg.reads)
             return
         inner = FactFinder(self._views, self._fns, {}, has_parts=self._has_parts)
         inner._owners = {param.slot: owner for param, owner in zip(fn.params, owners, strict=True)}
         inner.found, inner._done = self.found, {key for key in self._done if isinstance(key[0], str)}
         inner.seek(fn.body, Direction.EITHER)
         self._done |= {key for key in inner._done if isinstance(key[0], str)}
+
+    def _parts(self, kind: Type, reads: frozenset[str]) -> None:
+        """Add the fields of a value whose facts belong to those of the value, as the volume of a claim: a
+        plugin that takes the value reads them without declaring it.
+        """
+        view = self._views.types.get(kind.name)
+        for field in view.fields.values() if view is not None else ():
+            if field.reads and field.reads <= reads:
+                self._add(f"{field.view}.{field.name}", Direction.EITHER, FieldOwner.UNKNOWN)
+        for part in kind.args:
+            self._parts(part, reads)
 
     def _words(self, words: Iterable[str]) -> None:
         for word in words:

@@ -222,6 +222,9 @@ CLAIMS = "PersistentVolumeClaim/ALL"
         ("require !node.unschedulable", ["Node/ADD|NODE_UNCORDONED"], True),
         ("require node.unschedulable", ["Node/ADD|NODE_CORDONED"], True),
         ('require "k" in node.labels', ["Node/ADD|NODE_LABEL"], True),
+        ('require cluster.nodes.exists(n, "k" in n.labels)', ["Node/ADD|DELETE|NODE_LABEL"], False),
+        ("require cluster.nodes.all(n, n.unschedulable)", ["Node/ADD|DELETE|NODE_CORDONED"], False),
+        ("require cluster.nodes.size() < 5", ["Node/ADD|DELETE"], False),
         (
             "require node.taints.all(t, pod.tolerates(t))",
             ["Node/ADD|NODE_TAINT_REMOVED", "TargetPod/POD_TOLERATION_ADDED"],
