@@ -100,6 +100,37 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
             return node
 
 
+def unfit_keys(written: YamlNode, fitting: YamlNode) -> frozenset[str]:
+    """Return the keys below a value whose values, or some of their items, were left out since they do not
+    fit; `written` is the whole tree with them.
+    """
+    whole = next((each for each in _nodes(written) if each.span == fitting.span), fitting)
+    return frozenset(_left_out(whole, fitting, ""))
+
+
+def _nodes(node: YamlNode) -> Iterator[YamlNode]:
+    """Yield a value and all values in it, the outer ones first."""
+    yield node
+    for each in _inner(node):
+        yield from _nodes(each)
+
+
+def _inner(node: YamlNode) -> Iterable[YamlNode]:
+    if isinstance(node, YamlMapping):
+        return [value for _, value in node.entries]
+    return node.items if isinstance(node, YamlSequence) else ()
+
+
+def _left_out(written: YamlNode, fitting: YamlNode, key: str) -> Iterator[str]:
+    """Yield the keys of values that only the written tree has; `key` is that of the two values."""
+    if isinstance(written, YamlMapping) and isinstance(fitting, YamlMapping):
+        for name, value in written.entries:
+            kept = fitting.get(name.text)
+            yield from (name.text,) if kept is None else _left_out(value, kept, name.text)
+    elif len(list(_inner(written))) != len(list(_inner(fitting))):
+        yield key
+
+
 def place_of(root: YamlNode, path: Path) -> Span:
     """Return the place of the value at `path`, or of the innermost written value around it."""
     return node_at(root, path).span
