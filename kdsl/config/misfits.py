@@ -7,6 +7,7 @@ rule tests (`kdsl.testing.shape`) uses the same words.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import isfinite, isnan
@@ -215,7 +216,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
                 return fault, (f"a list of one is written `[{written(error.instance)}]`",)
-            example = _example(error)
+            example = _example(error) or _unquoted(error)
             if not example and "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
                 return fault, (f'write it in quotes: `"{written(error.instance)}"`',)
             return fault, example
@@ -240,6 +241,34 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case _:
             # A keyword that this table lacks: jsonschema's own words are better than none.
             return f"does not fit: {error.message}", ()
+
+
+def _unquoted(error: ValidationError) -> tuple[str, ...]:
+    """Return the help for a text where another scalar belongs, or a mapping with one required key."""
+    value: Any = error.instance
+    rule: Any = error.validator_value
+    wanted = _listed(rule)
+    part = error.schema if isinstance(error.schema, Mapping) else {}
+    if not isinstance(value, str):
+        return ()
+    if "boolean" in wanted and value.lower() in _SWITCHES:
+        return (f"write `{written(_SWITCHES[value.lower()])}`, without quotes",)
+    if {"integer", "number"} & set(wanted):
+        amount = re.fullmatch(r"(-?[0-9]+)(\.[0-9]+)?(%?)", value, re.ASCII)
+        if amount is None or (amount[2] and "number" not in wanted):
+            return ()
+        return (f"write `{value.rstrip('%')}` without {'the `%`' if amount[3] else 'quotes'}",)
+    required = part.get("required", ())
+    is_named = wanted == ["object"] and len(required) == 1 and required[0] == "name"
+    if is_named:
+        return (f"write `{{{required[0]}: {value}}}`",)
+    return ()
+
+
+_SWITCHES: Final = {
+    **dict.fromkeys(("true", "yes", "on", "y"), True),
+    **dict.fromkeys(("false", "no", "off", "n"), False),
+}
 
 
 def _is_out_of_range(error: ValidationError) -> bool:

@@ -134,6 +134,9 @@ def _unterminated_string(problem: Problem) -> Diagnostic | None:
     )
 
 
+_YAML_FORM = "the YAML form of rules stands in files that end in `.kdsl.yaml`"
+
+
 def _header(problem: Problem) -> Diagnostic | None:
     if problem.found is not None and problem.found.text in CHARACTER_SLIPS and _HEADER.search(problem.text):
         # The header is there, behind something else.
@@ -149,7 +152,9 @@ def _header(problem: Problem) -> Diagnostic | None:
         )
     if problem.previous and problem.previous.type == "_KDSL":
         title = f"expected the version of the language after `kdsl`, found {problem.described}"
-        return Diagnostic(LangCode.HEADER, title, problem.span, help=("write `kdsl 1`",))
+        is_yaml = problem.found is not None and problem.found.text == ":"
+        help_ = ("write `kdsl 1`", *((_YAML_FORM,) if is_yaml else ()))
+        return Diagnostic(LangCode.HEADER, title, problem.span, help=help_)
     return None
 
 

@@ -401,3 +401,24 @@ def test_a_missing_weight_is_said_beside_a_value_that_does_not_fit(
     found = titles(read(f"extenders: [{extender}]"))
     assert len(found) == len(expected)
     assert all(any(each in title for title in found) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "help_"),
+    [
+        ('parallelism: "16"', ("write `16` without quotes",)),
+        ('parallelism: "16.5"', ()),
+        ("percentageOfNodesToScore: 50%", ("write `50` without the `%`",)),
+        ("leaderElection: {leaderElect: yes}", ("write `true`, without quotes",)),
+        ('leaderElection: {leaderElect: "False"}', ("write `false`, without quotes",)),
+        ("leaderElection: {leaderElect: maybe}", ()),
+        (
+            "profiles: [{plugins: {filter: {enabled: [NodeAffinity]}}}]",
+            ("write `{name: NodeAffinity}`",),
+        ),
+    ],
+)
+def test_a_text_in_place_of_another_value_is_shown_without_its_quotes(
+    body: str, help_: tuple[str, ...]
+) -> None:
+    assert [each.help for each in read(body).diagnostics] == [help_]
