@@ -24,6 +24,7 @@ from kdsl.lang.unexpected import (
     INSTEAD_IN_PROFILE,
     INSTEAD_OF_REQUIRE,
     percent,
+    string_before,
     unexpected,
 )
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
@@ -336,6 +337,8 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
     starters = problem.accepts & (STARTERS | HEADER)
     if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
         return None
+    if any(string_before(problem)):
+        return None  # it was to be in the string
     where = f"in a `{problem.block}` block" if problem.block else "outside of a block"
     fixes: tuple[Fix, ...] = ()
     if terminal := TERMINAL_OF_STARTER.get(problem.word):

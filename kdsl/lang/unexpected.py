@@ -111,7 +111,7 @@ def unexpected(problem: Problem) -> Diagnostic:
         LangCode.UNEXPECTED,
         f"expected {problem.expected}, found {problem.described}",
         problem.span,
-        secondary=tuple(_string_before(problem)),
+        secondary=tuple(string_before(problem)),
         help=(*near, *hints),
         fixes=fixes,
     )
@@ -126,7 +126,7 @@ def _string_prefix(problem: Problem) -> Fix | None:
     return Fix(title, (Edit(problem.span, ""),), Applicability.CERTAIN)
 
 
-def _string_before(problem: Problem) -> Iterator[Label]:
+def string_before(problem: Problem) -> Iterator[Label]:
     """Yield a label at a string that ends right before a word: it may have ended too late, for want of a
     quote.
     """
