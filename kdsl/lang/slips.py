@@ -90,6 +90,7 @@ RESERVED = frozenset(RESERVED_WORDS.split())
 _RESERVED_SLIPS = {
     "if": CHOICE,
     "function": "a function is declared with `fn`",
+    "namespace": "the namespace of a pod is `pod.namespace`",
     "var": "`let name = E` names a value",
     "const": "`let name = E` names a value",
 }
