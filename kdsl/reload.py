@@ -12,9 +12,10 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.config.configuration import DEFAULTS, OnInvalid, load_configuration
+from kdsl.config.configuration import DEFAULTS, ConfigurationResult, OnInvalid, load_configuration
 from kdsl.configured import check_loaded, configured
 from kdsl.hooks.context import PluginContext
+from kdsl.rulebook.answer import CheckedRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,7 @@ class Sources:
 
     def load(self, context: PluginContext) -> Reloaded:
         """Read and build everything; raise InvalidInputError with all errors."""
-        read = DEFAULTS if self.configuration is None else load_configuration(self.configuration)
-        checked = check_loaded(read, self.rules, keep=disk_cache(os.environ))
+        read, checked = self._read()
         found = checked.diagnostics
         if read.configuration is None or checked.rules is None or has_errors(found):
             raise InvalidInputError(found)
@@ -54,6 +54,14 @@ class Sources:
         made = build_scheduler(checked.rules, context, settings)
         made = replace(made, on_invalid=read.configuration.on_invalid)
         return Reloaded(made, found)
+
+    def mistakes(self) -> tuple[Diagnostic, ...]:
+        """Return what `load` would report before it builds anything."""
+        return self._read()[1].diagnostics
+
+    def _read(self) -> tuple[ConfigurationResult, CheckedRules]:
+        read = DEFAULTS if self.configuration is None else load_configuration(self.configuration)
+        return read, check_loaded(read, self.rules, keep=disk_cache(os.environ))
 
     def named(self) -> tuple[Path, ...]:
         """Return the files and folders to read now: those of a configuration as far as it can be read."""

@@ -16,6 +16,7 @@ from kdsl.cli.process_options import (
     CLIENT,
     LOGGING,
     RULES,
+    ProcessCommand,
     begin,
     certificate_files,
     listening,
@@ -24,7 +25,7 @@ from kdsl.cli.process_options import (
 )
 
 
-@click.command("extender", epilog=examples_of("extender"))
+@click.command("extender", cls=ProcessCommand, epilog=examples_of("extender"))
 @config_option
 @with_options(RULES)
 @click.option(

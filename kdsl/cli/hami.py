@@ -11,7 +11,7 @@ import click
 
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
-from kdsl.cli.process_options import begin, run_process
+from kdsl.cli.process_options import ProcessCommand, begin, run_process
 
 
 class _Read(click.ParamType[Any]):
@@ -43,7 +43,7 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
     )
 
 
-@click.command("hami", epilog=examples_of("hami"), context_settings=_SETTINGS)
+@click.command("hami", cls=ProcessCommand, epilog=examples_of("hami"), context_settings=_SETTINGS)
 @click.option(
     "--http-bind",
     type=_ADDRESS,

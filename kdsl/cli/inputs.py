@@ -177,11 +177,11 @@ _READ_IN_FOLDERS: Final = frozenset((".yaml", ".yml", ".json", ".kdsl", ".csv"))
 
 def refuse_overwriting(outputs: Iterable[Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse to write over a file that is read, itself or in a folder; raise click.UsageError."""
-    read = [Path(each).resolve() for each in inputs if each is not None]
+    read = [Path(os.path.realpath(each)) for each in inputs if each is not None]
     for output in outputs:
         if output is None or not output.is_file():
             continue
-        place = output.resolve()
+        place = Path(os.path.realpath(output))
         for each in read:
             if each == place or (each in place.parents and place.suffix in _READ_IN_FOLDERS):
                 raise click.UsageError(f"`{output}` is an input of this command and would be overwritten")

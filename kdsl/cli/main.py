@@ -5,8 +5,11 @@ Exit codes of every command: 0 good, 1 bad, 2 no answer; 130 after Ctrl-C.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import io
+import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -51,6 +54,9 @@ SECTIONS = {
     "About kdsl": ("plugins", "schema", "version"),
 }
 """The commands in the order and under the titles of `kdsl --help`."""
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class LazyGroup(click.Group):
@@ -103,7 +109,19 @@ def main(name: str = "kdsl") -> None:
             stream.reconfigure(errors="backslashreplace")
     listen()
     collect_seldom()
-    sys.exit(run(sys.argv[1:], name))
+    # Registered first, it is called last: what is left then takes no longer than a signal.
+    atexit.register(_ignore_signals)
+    code = run(sys.argv[1:], name)
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            # The command has its result: a signal from here on ends the process with it.
+            signal.signal(number, lambda *_: os._exit(code))
+    sys.exit(code)
+
+
+def _ignore_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def kubectl_main() -> None:

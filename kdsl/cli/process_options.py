@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+"""The signals that end a process."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -162,19 +164,38 @@ def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path,
     return (certificate, key) if certificate and key else None
 
 
+class ProcessCommand(click.Command):
+    """A command that runs until a signal: one that comes while its code is loaded ends it well, too."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        # Before the options are read: some of them load code.
+        before = {number: signal.signal(number, self.end) for number in SIGNALS}
+        restore = partial(_restore, before)
+        try:
+            context = super().make_context(info_name, args, parent, **extra)
+        except BaseException:
+            restore()
+            raise
+        context.call_on_close(restore)
+        return context
+
+    def end(self, number: int, frame: object) -> None:
+        """End a process that has begun nothing. (An exception could be lost in what is imported.)"""
+        _LOG.info("stopping")
+        os._exit(0)
+
+
+def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 def begin(log_format: str, level: int) -> None:
-    """Begin to log, and end well at a signal from now on: loading the code and the rules takes seconds."""
+    """Begin to log: loading the code and the rules takes seconds."""
     configure(LogFormat(log_format), level)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before = signal.signal(number, _end)
-        click.get_current_context().call_on_close(partial(signal.signal, number, before))
     _LOG.info("kdsl %s starts: it reads its rules", __version__)
-
-
-def _end(number: int, frame: object) -> None:
-    """End a process that has begun nothing. (An exception could be lost in what is imported.)"""
-    _LOG.info("stopping")
-    os._exit(0)
 
 
 def run_process(options: RunOptions, service: Service | None = None) -> str:

@@ -17,6 +17,7 @@ from kdsl.cli.process_options import (
     CLIENT,
     LOGGING,
     RULES,
+    ProcessCommand,
     SecondsType,
     begin,
     certificate_files,
@@ -26,7 +27,7 @@ from kdsl.cli.process_options import (
 )
 
 
-@click.command("run", epilog=examples_of("run"))
+@click.command("run", cls=ProcessCommand, epilog=examples_of("run"))
 @config_option
 @with_options(RULES)
 @click.option(

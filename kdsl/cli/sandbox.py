@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 from pathlib import Path
 
 import click
@@ -13,9 +14,20 @@ from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.interrupt import Interrupted
 from kdsl.cli.examples import examples_of
 from kdsl.cli.output import emit, print_diagnostics
+from kdsl.cli.process_options import ProcessCommand
 
 
-@click.command("sandbox", epilog=examples_of("sandbox"))
+class _SandboxCommand(ProcessCommand):
+    """Ctrl-C before the sandbox serves has the exit code of Ctrl-C."""
+
+    def end(self, number: int, frame: object) -> None:
+        if number == signal.SIGINT:
+            emit("interrupted", to_stderr=True)
+            os._exit(130)
+        super().end(number, frame)
+
+
+@click.command("sandbox", cls=_SandboxCommand, epilog=examples_of("sandbox"))
 @click.option(
     "--cluster",
     multiple=True,

@@ -6,12 +6,12 @@ Facts of kube-scheduler: apis/config/v1/defaults.go and apis/config/validation/v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, nearest
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
 
@@ -70,8 +70,13 @@ def _weights(resources: Sequence[Json]) -> dict[str, int]:
     return weights or dict(DEFAULT_RESOURCES)
 
 
-def check_arguments(plugin: str, args: Json, place: Place) -> Iterator[Diagnostic]:
-    """Yield the errors in arguments that fit the schema."""
+def check_arguments(
+    plugin: str, args: Json, place: Place, unfit: Collection[str] = ()
+) -> Iterator[Diagnostic]:
+    """Yield the errors in arguments that fit the schema.
+
+    `unfit` are the keys of values that did not fit and were left out: they are not missing.
+    """
     match plugin:
         case "DefaultPreemption":
             yield from _preemption(args, place)
@@ -82,9 +87,9 @@ def check_arguments(plugin: str, args: Json, place: Place) -> Iterator[Diagnosti
         case "NodeResourcesBalancedAllocation":
             yield from _unique([each["name"] for each in args.get("resources", ())], "resources", place)
         case "NodeResourcesFit":
-            yield from _shape(args.get("scoringStrategy", {}), place)
+            yield from _shape(args.get("scoringStrategy", {}), place, unfit)
         case "PodTopologySpread":
-            yield from _spread(args, place)
+            yield from _spread(args, place, unfit)
         case _:
             pass
 
@@ -110,11 +115,11 @@ def seconds(duration: str) -> float:
     return -total if duration.startswith("-") else total
 
 
-def _shape(strategy: Json, place: Place) -> Iterator[Diagnostic]:
+def _shape(strategy: Json, place: Place, unfit: Collection[str]) -> Iterator[Diagnostic]:
     if strategy.get("type") != _SHAPED:
         return
     points = strategy.get("requestedToCapacityRatio", {}).get("shape", ())
-    if not points:
+    if not points and not is_among(unfit, "requestedToCapacityRatio", "shape"):
         title = f"`{_SHAPED}` needs a shape of at least one point"
         yield Diagnostic(ConfigCode.MISSING_KEY, title, place("scoringStrategy", "requestedToCapacityRatio"))
     for index, (left, right) in enumerate(pairwise(points)):
@@ -124,13 +129,19 @@ def _shape(strategy: Json, place: Place) -> Iterator[Diagnostic]:
             yield Diagnostic(ConfigCode.WRONG_VALUE, title, at)
 
 
-def _spread(args: Json, place: Place) -> Iterator[Diagnostic]:
+def _spread(args: Json, place: Place, unfit: Collection[str]) -> Iterator[Diagnostic]:
     constraints = args.get("defaultConstraints", ())
-    if constraints and args.get("defaultingType", "System") == "System":
+    is_system = args.get("defaultingType", "System") == "System" and not is_among(unfit, "defaultingType")
+    if constraints and is_system:
         title = "defaultConstraints need `defaultingType: List`: with `System` they are the system's"
         yield Diagnostic(ConfigCode.CONFLICT, title, place("defaultConstraints"))
     names = [f"{each['topologyKey']}, {each['whenUnsatisfiable']}" for each in constraints]
     yield from _unique(names, "defaultConstraints", place)
+
+
+def is_among(unfit: Collection[str], *keys: str) -> bool:
+    """Return whether one of the keys was left out, perhaps because it is misspelled."""
+    return any(key in keys or nearest(key, keys) for key in unfit)
 
 
 def _unique(names: Sequence[str], key: str, place: Place) -> Iterator[Diagnostic]:

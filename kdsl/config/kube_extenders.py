@@ -4,13 +4,13 @@ plugin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
-from kdsl.config.kube_arguments import seconds
+from kdsl.config.kube_arguments import is_among, seconds
 
 PLUGIN: Final = "Extender"
 """The plugin that calls extenders."""
@@ -19,16 +19,21 @@ _REST: Final = ("weight", "nodeCacheCapable", "ignorable", "enableHTTPS")
 
 
 def check_extenders(
-    extenders: Sequence[Mapping[str, Any]], place: Callable[..., Span]
+    extenders: Sequence[Mapping[str, Any]],
+    place: Callable[..., Span],
+    unfit: Callable[[int], Collection[str]],
 ) -> Iterator[Diagnostic]:
     """Yield the errors in extenders, and a diagnostic for each with verbs but no HTTP address.
 
-    `place` returns the place of the value at a path below `extenders`.
+    `place` returns the place of the value at a path below `extenders`, `unfit` the keys of an extender whose
+    values did not fit and were left out: they are not missing.
     """
     binders: list[int] = []
     resources: dict[str, Span] = {}
     for index, extender in enumerate(extenders):
-        if extender.get("prioritizeVerb") and not extender.get("weight"):
+        left_out = unfit(index)
+        has_weight = extender.get("weight") or is_among(left_out, "weight")
+        if extender.get("prioritizeVerb") and not has_weight:
             title = f"extender {index} has a prioritizeVerb and no weight"
             at, help_ = place(index, "prioritizeVerb"), ("add a positive weight",)
             yield Diagnostic(ConfigCode.MISSING_KEY, title, at, help=help_)
@@ -42,7 +47,7 @@ def check_extenders(
                 yield Diagnostic(ConfigCode.LISTED_TWICE, title, span, secondary=labels)
             resources.setdefault(resource["name"], span)
         verbs = [verb for verb in _VERBS if extender.get(verb)]
-        if verbs and not _is_address(extender):
+        if verbs and not _is_address(extender) and not is_among(left_out, "urlPrefix"):
             yield _unreachable(extender, place(index, verbs[0]))
     if len(binders) > 1:
         title = f"{len(binders)} extenders bind: one may"

@@ -22,7 +22,7 @@ from kdsl.config.kube_extenders import check_extenders, extender_arguments, igno
 from kdsl.config.kube_gaps import check_gaps
 from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, ExtensionPoint
 from kdsl.config.kube_points import Enabled, ListedPlugin, PluginSet, expand
-from kdsl.config.misfits import fitting_part, misfits, place_of
+from kdsl.config.misfits import fitting_part, misfits, node_at, place_of, unfit_keys
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, read_yaml, to_plain
 
@@ -85,12 +85,12 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
     fitting, found = fitting_document(source, kube_scheduler_schema(), "configuration")
     if fitting is None:
         return KubeSchedulerResult(None, found)
-    reader = _Reader(fitting)
+    written = without_nulls(read_yaml(source).documents[0]) if found else fitting
+    reader = _Reader(fitting, written)
     configuration = reader.configuration()
     if found:
-        (written,) = read_yaml(source).documents
         reader.found = [each for each in reader.found if _is_certain(each, found, written)]
-    more = reader.found
+    more = [*reader.found, *reader.in_parts]
     if skips_unknown:
         more = skipped(more)
     diagnostics = tuple(sorted((*found, *more), key=lambda each: each.span.start if each.span else 0))
@@ -169,12 +169,17 @@ def _is_null(node: YamlNode) -> bool:
 
 
 class _Reader:
-    """Reads a tree that fits the schema; `found` collects the other errors in it."""
+    """Reads a tree that fits the schema; `found` collects the other errors in it, and `in_parts` those in
+    extenders and in arguments of plugins.
 
-    def __init__(self, root: YamlNode) -> None:
-        self._root = root
+    `written` is the tree with the values that do not fit.
+    """
+
+    def __init__(self, root: YamlNode, written: YamlNode) -> None:
+        self._root, self._written = root, written
         self._values: Any = to_plain(root)
         self.found: list[Diagnostic] = []
+        self.in_parts: list[Diagnostic] = []
 
     def configuration(self) -> KubeSchedulerConfiguration:
         values = self._values
@@ -194,7 +199,11 @@ class _Reader:
                 "resourceLock",
             )
         extenders = values.get("extenders", ())
-        self.found += check_extenders(extenders, lambda *path: self._place("extenders", *path))
+        self.in_parts += check_extenders(
+            extenders,
+            lambda *path: self._place("extenders", *path),
+            lambda index: self._unfit("extenders", index),
+        )
         profiles: Sequence[Mapping[str, Any]] = values.get("profiles") or ({},)
         self._check_names(profiles)
         ignored = ignored_by_scheduler(extenders)
@@ -302,7 +311,8 @@ class _Reader:
                         help=did_you_mean(name, PLUGINS),
                     )
                 )
-            self.found += check_arguments(name, args, partial(self._place, *path, "args"))
+            unfit = self._unfit(*path, "args")
+            self.in_parts += check_arguments(name, args, partial(self._place, *path, "args"), unfit)
         if ignored:
             self._check_ignored(given.get("NodeResourcesFit", {}), index, configs, ignored)
             given["NodeResourcesFit"] = {
@@ -310,6 +320,9 @@ class _Reader:
                 "ignoredResources": list(ignored),
             }
         return Arguments(given)
+
+    def _unfit(self, *path: str | int) -> frozenset[str]:
+        return unfit_keys(self._written, node_at(self._root, path))
 
     def _check_ignored(
         self,

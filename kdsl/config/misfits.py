@@ -7,6 +7,7 @@ rule tests (`kdsl.testing.shape`) uses the same words.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import isfinite, isnan
@@ -100,6 +101,37 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
             return node
 
 
+def unfit_keys(written: YamlNode, fitting: YamlNode) -> frozenset[str]:
+    """Return the keys below a value whose values, or some of their items, were left out since they do not
+    fit; `written` is the whole tree with them.
+    """
+    whole = next((each for each in _nodes(written) if each.span == fitting.span), fitting)
+    return frozenset(_left_out(whole, fitting, ""))
+
+
+def _nodes(node: YamlNode) -> Iterator[YamlNode]:
+    """Yield a value and all values in it, the outer ones first."""
+    yield node
+    for each in _inner(node):
+        yield from _nodes(each)
+
+
+def _inner(node: YamlNode) -> Iterable[YamlNode]:
+    if isinstance(node, YamlMapping):
+        return [value for _, value in node.entries]
+    return node.items if isinstance(node, YamlSequence) else ()
+
+
+def _left_out(written: YamlNode, fitting: YamlNode, key: str) -> Iterator[str]:
+    """Yield the keys of values that only the written tree has; `key` is that of the two values."""
+    if isinstance(written, YamlMapping) and isinstance(fitting, YamlMapping):
+        for name, value in written.entries:
+            kept = fitting.get(name.text)
+            yield from (name.text,) if kept is None else _left_out(value, kept, name.text)
+    elif len(list(_inner(written))) != len(list(_inner(fitting))):
+        yield key
+
+
 def place_of(root: YamlNode, path: Path) -> Span:
     """Return the place of the value at `path`, or of the innermost written value around it."""
     return node_at(root, path).span
@@ -184,7 +216,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
                 return fault, (f"a list of one is written `[{written(error.instance)}]`",)
-            example = _example(error)
+            example = _example(error) or _unquoted(error)
             if not example and "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
                 return fault, (f'write it in quotes: `"{written(error.instance)}"`',)
             return fault, example
@@ -209,6 +241,34 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case _:
             # A keyword that this table lacks: jsonschema's own words are better than none.
             return f"does not fit: {error.message}", ()
+
+
+def _unquoted(error: ValidationError) -> tuple[str, ...]:
+    """Return the help for a text where another scalar belongs, or a mapping with one required key."""
+    value: Any = error.instance
+    rule: Any = error.validator_value
+    wanted = _listed(rule)
+    part = error.schema if isinstance(error.schema, Mapping) else {}
+    if not isinstance(value, str):
+        return ()
+    if "boolean" in wanted and value.lower() in _SWITCHES:
+        return (f"write `{written(_SWITCHES[value.lower()])}`, without quotes",)
+    if {"integer", "number"} & set(wanted):
+        amount = re.fullmatch(r"(-?[0-9]+)(\.[0-9]+)?(%?)", value, re.ASCII)
+        if amount is None or (amount[2] and "number" not in wanted):
+            return ()
+        return (f"write `{value.rstrip('%')}` without {'the `%`' if amount[3] else 'quotes'}",)
+    required = part.get("required", ())
+    is_named = wanted == ["object"] and len(required) == 1 and required[0] == "name"
+    if is_named:
+        return (f"write `{{{required[0]}: {value}}}`",)
+    return ()
+
+
+_SWITCHES: Final = {
+    **dict.fromkeys(("true", "yes", "on", "y"), True),
+    **dict.fromkeys(("false", "no", "off", "n"), False),
+}
 
 
 def _is_out_of_range(error: ValidationError) -> bool:

@@ -17,10 +17,10 @@ from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
-from kdsl.config.kube_scheduler import SKIP_OR_WRITE, fitting_document, skipped
-from kdsl.config.misfits import place_of
+from kdsl.config.kube_scheduler import SKIP_OR_WRITE, fitting_document, skipped, without_nulls
+from kdsl.config.misfits import node_at, place_of, unfit_keys
 from kdsl.config.schema_files import read_schema
-from kdsl.lang.yaml_tree import YamlNode, to_plain
+from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
 
 POLICY: Final = "Policy"
 ORDER: Final = (
@@ -102,7 +102,8 @@ def read_policy(source: Source, *, skips_unknown: bool = False) -> PolicyResult:
     fitting, found = fitting_document(source, policy_schema(), "policy")
     if fitting is None:
         return PolicyResult(None, found)
-    reader = _Reader(fitting, [each.span for each in found if each.span])
+    written = without_nulls(read_yaml(source).documents[0]) if found else fitting
+    reader = _Reader(fitting, [each.span for each in found if each.span], written)
     policy = reader.policy()
     more = skipped(reader.found) if skips_unknown else reader.found
     diagnostics = sorted((*found, *more), key=lambda each: each.span.start if each.span else 0)
@@ -118,11 +119,11 @@ def _as_today(extender: Mapping[str, Any]) -> Mapping[str, Any]:
 class _Reader:
     """Reads a tree that fits the schema; `found` collects the other errors in it.
 
-    `unfit` are the places of the values that did not fit and were left out.
+    `unfit` are the places of the values that did not fit and were left out, `written` is the tree with them.
     """
 
-    def __init__(self, root: YamlNode, unfit: Sequence[Span]) -> None:
-        self._root = root
+    def __init__(self, root: YamlNode, unfit: Sequence[Span], written: YamlNode) -> None:
+        self._root, self._written = root, written
         self._unfit = unfit
         self._values: Any = to_plain(root)
         self._arguments: dict[tuple[str, str], Any] = {}
@@ -131,7 +132,11 @@ class _Reader:
     def policy(self) -> Policy:
         values = self._values
         extenders = values.get("extenders", ())
-        self.found += check_extenders(extenders, lambda *path: self._place("extenders", *path))
+        self.found += check_extenders(
+            extenders,
+            lambda *path: self._place("extenders", *path),
+            lambda index: unfit_keys(self._written, node_at(self._root, ("extenders", index))),
+        )
         predicates = self._predicates(values.get("predicates"))
         priorities = self._priorities(values.get("priorities"))
         ignored = ignored_by_scheduler(extenders)

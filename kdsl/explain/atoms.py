@@ -34,9 +34,9 @@ class Handle:
 class Atom:
     """A condition without `&&`, `||` and `!` of its own, and its value (`holds`).
 
-    `parts` are its operators and operands in turn; `items` the variables of the loops around it, innermost
-    last. `shortage` is the share of the larger side by which a comparison of numbers fails, None for any
-    other atom. `error` is set where it has no value.
+    `parts` are its operators and operands in turn, empty for a fact in the words of a plugin; `items` the
+    variables of the loops around it, innermost last. `shortage` is the share of the larger side by which a
+    comparison of numbers fails, None for any other atom. `error` is set where it has no value.
     """
 
     source: str

@@ -9,20 +9,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.reasons import shortened
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.model.sharing import DEVICES
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Steps
+from kdsl.explain.atoms import Atom
 from kdsl.explain.cards import READS as CARD_READS
 from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder
+from kdsl.explain.deciding import MAX_ATOMS
 from kdsl.explain.failed_requires import ExplainedPredicates, FailedRequire
 from kdsl.explain.findings import Findings, JudgedNode, NodeFit, Rejected, RejectionGroup
 from kdsl.explain.judgement import Contested, FilterHooks, Judgement, judge_all, rules_of, with_pods
 from kdsl.explain.levers import ChangedObject
 from kdsl.explain.patience import Patience
 from kdsl.explain.worlds import RunInput, WorldChange
+from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
 from kdsl.plan.compile.scope import CompiledFunctions
@@ -225,10 +230,17 @@ class _Inspector:
             known = () if cards.failed is None else (_with_reason_of(cards.failed, status),)
             return _rejection(status, known, promised)
         snapshot = self._around(row) if promised else self.snapshot
-        failed = self.predicates.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
+        node = snapshot.info(row)
+        if (hooks := self._with_facts(status.plugin)) is not None:
+            return _rejection(status, _stated(hooks, status, self.pod, snapshot, node), promised)
+        failed = self.predicates.failures(status.plugin, self.pod, snapshot, node)
         # The rule's answer counts; a reason without a `require` behind it, such as `narrow to`, has no trace.
         confirmed = tuple(each for each in failed if each.site in status.sites)
         return _rejection(status, confirmed, promised)
+
+    def _with_facts(self, plugin: str) -> FilterHooks | None:
+        """Return the hooks of a plugin that explains its rejections."""
+        return next((each for each in self.rules if each.name == plugin and each.decided_by), None)
 
     def _around(self, row: int) -> Snapshot:
         """Return the cluster as the pod finds it on a node: with the pods that are nominated for the node."""
@@ -299,6 +311,21 @@ def _rejection(status: Status, failed: tuple[FailedRequire, ...], promised: bool
     )
 
 
+def _stated(
+    hooks: FilterHooks, status: Status, pod: PodInfo, snapshot: Snapshot, node: NodeInfo
+) -> tuple[FailedRequire, ...]:
+    """Return what decided a plugin's rejection of a node, in the plugin's words."""
+    try:
+        facts = hooks.facts(pod, snapshot, node)
+    except PluginError as error:
+        facts = dict.fromkeys(status.reasons, (f"unknown: {error}",))
+    return tuple(
+        FailedRequire(reason, site, "", tuple(Atom(shortened(each), (), holds=True) for each in known))
+        for reason, site in _reasons(status)
+        if (known := facts.get(reason, ())[:MAX_ATOMS])
+    )
+
+
 def _with_reason_of(failed: FailedRequire, status: Status) -> FailedRequire:
     """Return a card's deciding test in the form of the node's answer, which counts cards by reason."""
     site = status.sites[0] if status.sites else ""
@@ -311,6 +338,6 @@ def _reasons(status: Status | Rejected) -> Iterable[tuple[str, str]]:
 
 
 def _shortage(rejected: Rejected) -> float:
-    found = [atom.shortage for failed in rejected.failed for atom in failed.atoms]
+    found = [atom.shortage for failed in rejected.failed for atom in failed.atoms if atom.parts]
     known = [1.0 if shortage is None else shortage for shortage in found]
     return sum(known) if known else 1.0

@@ -11,16 +11,17 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.judging import Judge
 from kdsl.hooks.adapter import Filter
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
-from kdsl.hooks.table import AddPod, Calls, HookTable, PreFilterHook
+from kdsl.hooks.table import AddPod, Calls, DecidedBy, HookTable, PreFilterHook
 
 Contested = Mapping[int, Sequence[PodInfo]]
 """By row, the pods nominated for a node that the pod must respect."""
@@ -39,6 +40,7 @@ class FilterHooks:
     pre_filter: PreFilterHook | None
     filter: Filter | None
     add_pods: Calls[AddPod] = ()
+    decided_by: DecidedBy | None = None
 
     def judge(
         self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.intp], contested: Contested = NOT_CONTESTED
@@ -62,6 +64,19 @@ class FilterHooks:
                 return _same(answer.by(self.name), len(rows))
         column = self._filter(state, pod, snapshot, rows, contested)
         return column if outside is None else self._narrowed(column, outside, NodeSet(snapshot, rows))
+
+    def facts(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> Mapping[str, Sequence[str]]:
+        """Return by reason what decided the rejection of a node, in the words of a plugin; empty if it has
+        none.
+
+        Raises PluginError if the plugin fails.
+        """
+        if self.decided_by is None:
+            return {}
+        state = CycleState()
+        if self.pre_filter is not None:
+            ask(self.name, "pre_filter", self.pre_filter, state, pod, NodeSet.all(snapshot))
+        return ask(self.name, "decided_by", self.decided_by, state, pod, node)
 
     def _filter(
         self,
@@ -105,6 +120,7 @@ def rules_of(table: HookTable) -> tuple[FilterHooks, ...]:
             pre_filters.get(name),
             filters.get(name),
             tuple(entry for entry in table.add_pods if entry[0] == name),
+            table.decided_by.get(name),
         )
         for name in names
     )

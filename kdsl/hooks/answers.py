@@ -22,8 +22,11 @@ Hook = Callable[..., Any]
 _INT64: Final = range(-(2**63), 2**63)
 
 
-def answering(point: str, hook: Hook) -> Hook:
-    """Return the hook with a TypeError or ValueError for an invalid answer: the cycle handles these."""
+def answering(point: str, hook: Hook, plugin: str) -> Hook:
+    """Return the hook with a TypeError or ValueError for an invalid answer: the cycle handles these.
+
+    A rejection without a reason gets one that names the plugin, where a decision would have none to show.
+    """
     if point in _SORT_KEYS:
         return _with_sort_keys(point, hook)
     allowed = _ANSWERS.get(point)
@@ -32,6 +35,7 @@ def answering(point: str, hook: Hook) -> Hook:
         return hook if read is None else lambda *values: read(hook(*values))
     *others, last = ("None", *(each.__name__ for each in allowed))
     names = f"{', '.join(others)} or {last}"
+    default = (f'rejected by plugin "{plugin}" without a reason',) if point in _NEEDS_REASON else ()
 
     def call(*values: Any) -> Any:
         answer = hook(*values)
@@ -40,7 +44,7 @@ def answering(point: str, hook: Hook) -> Hook:
         kind = type(answer)
         if kind not in allowed:
             raise TypeError(f"`{point}` must return {names}, not {kind.__name__}")
-        return _CHECKS[kind](answer)
+        return _CHECKS[kind](answer, default)
 
     return call
 
@@ -89,17 +93,20 @@ def _sized(values: Any) -> NDArray[Any]:
 # ---- answers -----------------------------------------------------------------------------------------------
 
 
-def _status(status: Status) -> Status:
+def _status(status: Status, default: tuple[str, ...] = ()) -> Status:
+    """Return a checked status; a rejection without reasons has those of `default`."""
     _typed(status, Status, "a status")
     _typed(status.code, Code, "`code` of a status")
     _typed(status.plugin, str, "`plugin` of a status")
     for texts, what in ((status.reasons, "`reasons` of a status"), (status.sites, "`sites` of a status")):
         for each in _typed(texts, tuple, what):
             _typed(each, str, f"one of {what}")
+    if default and not status.reasons and status.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE):
+        return Status(status.code, default, status.plugin)
     return Status(status.code, status.reasons, status.plugin, status.sites) if status.parts else status
 
 
-def _column(column: StatusColumn) -> StatusColumn:
+def _column(column: StatusColumn, default: tuple[str, ...] = ()) -> StatusColumn:
     table = column.table
     if type(table) not in (list, tuple, StatusTable):
         raise TypeError(f"`table` of a column is {type(table).__name__}: give a list or tuple")
@@ -112,7 +119,7 @@ def _column(column: StatusColumn) -> StatusColumn:
     # Unused statuses are not checked: a table may be shared and long.
     statuses = list(table[: used[-1] + 1]) if used else []
     for number in used:
-        statuses[number] = _status(statuses[number])
+        statuses[number] = _status(statuses[number], default)
     if used and used[0] == 0 and statuses[0].code is not Code.SUCCESS:
         raise ValueError("`table` of a column begins with success")
     chosen = set(used)
@@ -122,11 +129,11 @@ def _column(column: StatusColumn) -> StatusColumn:
 _NOBODY: Final = Status(Code.SUCCESS)
 
 
-def _narrowed(answer: Narrowed) -> Narrowed:
+def _narrowed(answer: Narrowed, default: tuple[str, ...]) -> Narrowed:
     return Narrowed(frozenset(_texts(answer.names, "`names`")))
 
 
-def _nominated(answer: Nominated) -> Nominated:
+def _nominated(answer: Nominated, default: tuple[str, ...]) -> Nominated:
     return Nominated(
         _typed(answer.node, str, "`node`"),
         _texts(answer.victims, "`victims`"),
@@ -135,7 +142,16 @@ def _nominated(answer: Nominated) -> Nominated:
     )
 
 
-def _wait(answer: Wait) -> Wait:
+def _facts(answer: Any) -> dict[str, tuple[str, ...]]:
+    if answer is None:
+        return {}
+    if not isinstance(answer, dict):
+        raise TypeError(f"`decided_by` must return None or dict, not {type(answer).__name__}")
+    reasons = _texts(answer, "the reasons")
+    return {each: _texts(dict.__getitem__(answer, each), "what decided") for each in reasons}
+
+
+def _wait(answer: Wait, default: tuple[str, ...]) -> Wait:
     return Wait(_integer(answer.timeout, "`timeout`"))
 
 
@@ -193,7 +209,7 @@ def _backoff(answer: Any) -> Backoff:
     return Backoff(initial, maximum)
 
 
-_CHECKS: Final[Mapping[type, Callable[[Any], Any]]] = {
+_CHECKS: Final[Mapping[type, Callable[[Any, tuple[str, ...]], Any]]] = {
     Status: _status,
     StatusColumn: _column,
     Narrowed: _narrowed,
@@ -219,10 +235,16 @@ _ANSWERS: Final[Mapping[str, tuple[type, ...]]] = {
 }
 """The types of answers beside None, which is success."""
 
+_NEEDS_REASON: Final = frozenset(("pre_enqueue", "pre_filter", "filter", "filter_node", "reserve", "permit"))
+"""The hooks whose rejection is shown to users by its reasons alone. An extender's, of `filter_feasible`, may
+have none, as in kube-scheduler.
+"""
+
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "events": _events,
     "backoff": _backoff,
     "queueing_hint": bool,
+    "decided_by": _facts,
     "find_victims": _pods,
     "enough_candidates": lambda answer: _integer(answer, "the answer"),
     "trim_candidates": _candidates,

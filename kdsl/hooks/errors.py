@@ -21,6 +21,7 @@ _TEXTS = {
     "add_pod": 'running AddPod on PreFilter plugin "{plugin}": {reason}',
     "remove_pod": 'running RemovePod on PreFilter plugin "{plugin}": {reason}',
     "filter": 'running "{plugin}" filter plugin: {reason}',
+    "decided_by": 'running DecidedBy plugin "{plugin}": {reason}',
     # The reason stands alone for hooks that judge all feasible nodes, such as extenders.
     "filter_feasible": "{reason}",
     "post_filter": 'running PostFilter plugin "{plugin}": {reason}',

@@ -58,14 +58,16 @@ class Registration:
         hook = self.hooks[point]
         if self.guard is None:
             return hook
-        return self.guard.around(self.name, point, answering(point, hook), is_limited=self.is_limited)
+        return self.guard.around(
+            self.name, point, answering(point, hook, self.name), is_limited=self.is_limited
+        )
 
     def over_nodes(self, point: str, adapt: Callable[[Hook], Hook]) -> Hook:
         """Convert a hook for one node to a hook for a set of nodes."""
         hook = self.hooks[point]
         if self.guard is None:
             return adapt(hook)
-        each = answering(point, hook)
+        each = answering(point, hook, self.name)
         return self.guard.around(self.name, point, adapt(each), is_limited=self.is_limited)
 
 
@@ -308,6 +310,11 @@ def hook_arguments(point: str) -> tuple[str, ...]:
 def _check_arguments(name: str, point: str, function: Hook) -> Iterator[Diagnostic]:
     expected = hook_arguments(point)
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if _lacks_self(function, expected):
+        title = f"declares the hook `{point}` without `self`"
+        written = f"def {function.__name__}({', '.join(('self', *_names(function)))})"
+        yield _diagnostic(PluginCode.NOT_REGISTERED, name, title, (f"write `{written}`",))
+        return
     takes = f"the hook may take {', '.join(f'`{argument}`' for argument in expected)}"
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in expected:
@@ -318,6 +325,19 @@ def _check_arguments(name: str, point: str, function: Hook) -> Iterator[Diagnost
             # pluggy would never pass it, and the plugin would always use the default.
             title = f"declares the argument `{parameter.name}` of hook `{point}` as optional or keyword-only"
             yield _diagnostic(PluginCode.NOT_REGISTERED, name, title, (f"write `{parameter.name}` alone",))
+
+
+def _lacks_self(function: Hook, expected: tuple[str, ...]) -> bool:
+    """Return whether the object of a method goes to the first argument of the hook, or to none."""
+    if not inspect.ismethod(function):
+        return False
+    names = _names(function)
+    return not names or names[0] in expected
+
+
+def _names(function: Hook) -> tuple[str, ...]:
+    """Return the parameters of a method as it is written."""
+    return tuple(inspect.signature(cast(Any, function).__func__).parameters)
 
 
 def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, ...]) -> Hook:

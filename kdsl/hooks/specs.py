@@ -8,7 +8,7 @@ with an error that names the plugin.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +196,16 @@ class SchedulingHooks:
     @hookspec
     def filter_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Judge one node: for plugins that cannot judge columns. Ignored where the plugin has `filter`."""
+
+    @hookspec
+    def decided_by(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> Mapping[str, Sequence[str]] | None:
+        """Return the facts that decided the plugin's rejection of `node`, in words, by the reason of the
+        rejection.
+
+        Only explanations ask, in a `state` for which `pre_filter` was called; it may have rejected the pod.
+        """
 
     @hookspec
     def filter_feasible(

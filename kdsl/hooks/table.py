@@ -41,6 +41,7 @@ PreEnqueue = Callable[["PodInfo"], Status | None]
 QueueSort = Callable[[QueuedPod], Any]
 PreFilterHook = Callable[[CycleState, "PodInfo", "NodeSet"], Status | Narrowed | None]
 AddPod = Callable[[CycleState, "PodInfo", "PodInfo", "NodeInfo"], Status | None]
+DecidedBy = Callable[[CycleState, "PodInfo", "NodeInfo"], Mapping[str, Sequence[str]]]
 FilterFeasible = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | Status | None]
 PostFilter = Callable[[CycleState, "PodInfo", "NodeSet", StatusColumn], Status | Nominated | None]
 MayPreempt = Callable[["PodInfo", Sequence["PodInfo"]], Status | None]
@@ -111,8 +112,9 @@ class HookTable:
 
     The `lone` hooks are those of plugins that are not joined, `places` has the place of each filter.
     `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether its PreBind hook
-    has work. `room_wakes` are the events with which a pod may make room. Without a `sample_size` a search
-    finds all feasible nodes. `rules` is the digest of its rule set, where it differs from the engine's.
+    has work. `decided_by` explain rejections. `room_wakes` are the events with which a pod may make room.
+    Without a `sample_size` a search finds all feasible nodes. `rules` is the digest of its rule set, where it
+    differs from the engine's.
     `only_for` has the fields of a pod with which a plugin has work.
     """
 
@@ -146,6 +148,7 @@ class HookTable:
     joined_scores: JoinedScores | None = None
     rule_faults: CollectsRuleFaults | None = None
     pre_flights: Mapping[str, OnNode] = field(default_factory=dict)
+    decided_by: Mapping[str, DecidedBy] = field(default_factory=dict)
     rules: str = ""
     only_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bystanders: frozenset[str] = frozenset()
@@ -260,6 +263,7 @@ def freeze(
         permits=_calls(everyone, "permit"),
         pre_binds=_calls(everyone, "pre_bind"),
         pre_flights=dict(_calls(everyone, "pre_bind_pre_flight")),
+        decided_by=dict(_calls(predicates, "decided_by")),
         binds=_calls(everyone, "bind"),
         post_binds=_calls(everyone, "post_bind"),
         check_all=order.check_all,

@@ -24,6 +24,7 @@ from kdsl.lang.unexpected import (
     INSTEAD_IN_PROFILE,
     INSTEAD_OF_REQUIRE,
     percent,
+    string_before,
     unexpected,
 )
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
@@ -89,6 +90,7 @@ RESERVED = frozenset(RESERVED_WORDS.split())
 _RESERVED_SLIPS = {
     "if": CHOICE,
     "function": "a function is declared with `fn`",
+    "namespace": "the namespace of a pod is `pod.namespace`",
     "var": "`let name = E` names a value",
     "const": "`let name = E` names a value",
 }
@@ -134,6 +136,9 @@ def _unterminated_string(problem: Problem) -> Diagnostic | None:
     )
 
 
+_YAML_FORM = "the YAML form of rules stands in files that end in `.kdsl.yaml`"
+
+
 def _header(problem: Problem) -> Diagnostic | None:
     if problem.found is not None and problem.found.text in CHARACTER_SLIPS and _HEADER.search(problem.text):
         # The header is there, behind something else.
@@ -149,7 +154,9 @@ def _header(problem: Problem) -> Diagnostic | None:
         )
     if problem.previous and problem.previous.type == "_KDSL":
         title = f"expected the version of the language after `kdsl`, found {problem.described}"
-        return Diagnostic(LangCode.HEADER, title, problem.span, help=("write `kdsl 1`",))
+        is_yaml = problem.found is not None and problem.found.text == ":"
+        help_ = ("write `kdsl 1`", *((_YAML_FORM,) if is_yaml else ()))
+        return Diagnostic(LangCode.HEADER, title, problem.span, help=help_)
     return None
 
 
@@ -331,6 +338,8 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
     starters = problem.accepts & (STARTERS | HEADER)
     if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
         return None
+    if any(string_before(problem)):
+        return None  # it was to be in the string
     where = f"in a `{problem.block}` block" if problem.block else "outside of a block"
     fixes: tuple[Fix, ...] = ()
     if terminal := TERMINAL_OF_STARTER.get(problem.word):

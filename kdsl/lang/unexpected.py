@@ -102,20 +102,31 @@ def unexpected(problem: Problem) -> Diagnostic:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
         fixes = (Fix(f"write `{quoted}`", (Edit(bare, quoted),), Applicability.CERTAIN),)
-    if previous is not None and previous.type == "_ELSE" and problem.word and not fixes:
+    if (prefix := _string_prefix(problem)) is not None:
+        fixes = (prefix,)
+    elif previous is not None and previous.type == "_ELSE" and problem.word and not fixes:
         reason = problem.rest_of_line
         fixes = (Fix(f'write `"{reason.text}"`', (Edit(reason, f'"{reason.text}"'),)),)
     return Diagnostic(
         LangCode.UNEXPECTED,
         f"expected {problem.expected}, found {problem.described}",
         problem.span,
-        secondary=tuple(_string_before(problem)),
+        secondary=tuple(string_before(problem)),
         help=(*near, *hints),
         fixes=fixes,
     )
 
 
-def _string_before(problem: Problem) -> Iterator[Label]:
+def _string_prefix(problem: Problem) -> Fix | None:
+    """Return the fix for a letter right before a string, as Python has them; None without one."""
+    after = problem.text[problem.at + len(problem.word) :][:1]
+    if problem.word not in ("f", "r", "rf", "b", "u") or after not in ('"', "'"):
+        return None
+    title = f"a string needs no `{problem.word}`: remove it"
+    return Fix(title, (Edit(problem.span, ""),), Applicability.CERTAIN)
+
+
+def string_before(problem: Problem) -> Iterator[Label]:
     """Yield a label at a string that ends right before a word: it may have ended too late, for want of a
     quote.
     """

@@ -27,7 +27,7 @@ from kdsl.live.http.messages import HttpRequest, NoAnswerError
 from kdsl.live.loop import Gates
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
-from kdsl.live.rule_sets import RuleSets, load
+from kdsl.live.rule_sets import RuleSets, load, mistakes
 from kdsl.live.rules.canary import Canary, Side
 from kdsl.live.rules.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
 from kdsl.live.rules.handover import Handover
@@ -77,7 +77,7 @@ class SchedulerProcess:
     async def run(self) -> None:
         """Run until `stop` is called; raise InvalidInputError if files, access or rules are unusable."""
         try:
-            connection = await self._opened()
+            connection = await self._told()
             if connection is None:
                 return
             try:
@@ -90,6 +90,15 @@ class SchedulerProcess:
                 await asyncio.to_thread(self._record.close)
         if self._failure is not None:
             raise self._failure
+
+    async def _told(self) -> Connection | None:
+        """Open the connection; where that fails, raise InvalidInputError with the mistakes of the files,
+        too.
+        """
+        try:
+            return await self._opened()
+        except InvalidInputError as error:
+            raise InvalidInputError((*mistakes(self.options), *error.diagnostics)) from None
 
     async def _opened(self) -> Connection | None:
         """Open the connection; None if `stop` is called before: a credential plugin may take a minute."""

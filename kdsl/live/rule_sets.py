@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kdsl.app import Scheduler, devices_in_use
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.ports import Router
 from kdsl.hooks.context import PluginContext
@@ -43,6 +43,13 @@ def load(options: RunOptions, context: PluginContext) -> RuleSets:
         _inventories(stable.scheduler),
     )
     return own if options.canary is None else _beside(own, options.canary, options, context)
+
+
+def mistakes(options: RunOptions) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of all sources that have errors; nothing is built."""
+    sources = [options.sources, *([] if options.canary is None else [options.canary.sources])]
+    found = (each.mistakes() for each in sources)
+    return tuple(dict.fromkeys(one for each in found if has_errors(each) for one in each))
 
 
 def _beside(

@@ -39,6 +39,8 @@ class AtomPrinter:
 
     def substituted(self, atom: Atom) -> str:
         """Return an atom with values in place of its operands."""
+        if not atom.parts:
+            return atom.source
         if len(atom.parts) == 1:
             return f"{atom.source} = {_bool(atom.holds)}"
         exact = atom.shortage is not None and atom.shortage < _SLIGHT

@@ -19,6 +19,7 @@ _COLOURS = {
     "title": "\x1b[1m",
 }
 _PLUGINS = "K10"
+_ACCESS = "K115"
 _RESET = "\x1b[0m"
 _NUMBER = re.compile("[0-9]+")
 _DIGITS = 12
@@ -61,8 +62,14 @@ def _word(fix: Fix) -> str:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sort diagnostics by file and position; those of plugins come first, since they cause others."""
-    return sorted(diagnostics, key=lambda each: (not each.code.startswith(_PLUGINS), *_place(each)))
+    """Sort diagnostics by file and position; those of plugins come first, since they cause others, and those
+    of the way to the cluster last.
+    """
+
+    def key(each: Diagnostic) -> tuple[bool, bool, str, int, str, str]:
+        return not each.code.startswith(_PLUGINS), each.code.startswith(_ACCESS), *_place(each)
+
+    return sorted(diagnostics, key=key)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, str, str]:

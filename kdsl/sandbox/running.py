@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, Final
 
 import uvloop
 
@@ -17,6 +17,8 @@ from kdsl.sandbox.loading import load
 from kdsl.sandbox.model.resources import NODES, PODS
 from kdsl.sandbox.options import SandboxOptions
 from kdsl.sandbox.sandbox import Sandbox
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 async def serve(
@@ -40,7 +42,7 @@ async def serve(
         complain()
     _throw(sandbox, faults)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, _end, ended, number)
     try:
         async with sandbox:
@@ -53,8 +55,14 @@ async def serve(
 
 def run(serving: Coroutine[Any, Any, bool]) -> bool:
     """Run `serve` on an event loop of its own."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serving)
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(serving)
+    finally:
+        # The loop leaves the defaults behind.
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _throw(sandbox: Sandbox, faults: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ rules records the covered points, and finds its conditions by their place in the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -256,9 +257,9 @@ class Coverage:
 
 def files_below(files: Iterable[File], paths: Iterable[Path]) -> Iterator[File]:
     """Yield the files below some paths: the rules under test, without the library they import."""
-    roots = [path.resolve() for path in paths]
+    roots = [Path(os.path.realpath(path)) for path in paths]
     for file in files:
-        place = Path(file.span.source.path).resolve()
+        place = Path(os.path.realpath(file.span.source.path))
         if any(place == root or root in place.parents for root in roots):
             yield file
 

@@ -6,6 +6,7 @@ wrong reason is worse than none.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -115,7 +116,7 @@ def _rule_path(place: PlacedValue, folder: Path, found: list[Diagnostic]) -> Pat
 
 def _near(path: Path) -> Path:
     """Return a normalized path, relative where it is below the current folder, as in verdicts."""
-    whole, here = path.resolve(), Path.cwd()
+    whole, here = Path(os.path.realpath(path)), Path.cwd()
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 

@@ -162,10 +162,14 @@ def _title(error: ValidationError, fault: str) -> str:
     return f"{f'`{written(error.instance)}`' if is_short else 'this'} {fault}"
 
 
+_GPU = frozenset(("gpu", "gpus", "nvidia"))
+
+
 def _help_for_key(key: str, known: list[str]) -> tuple[str, ...]:
     resources = next((each for each in ("allocatable", "requests") if each in known), "")
-    if resources and "/" in key:
-        return (f"amounts of other resources stand in `{resources}: {{{key}: …}}`",)
+    if resources and ("/" in key or key in _GPU):
+        name = "nvidia.com/gpu" if key in _GPU else key
+        return (f"amounts of other resources stand in `{resources}: {{{name}: …}}`",)
     if key == "node" and "picks" in known:
         return ("the chosen node is `picks`",)
     for part, struct in _OF_NODES if "taints" in known else _OF_PODS:

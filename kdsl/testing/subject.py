@@ -101,7 +101,7 @@ class Library:
 
     def load(self, paths: Sequence[Path]) -> Loaded:
         """Load the rule files of `paths`; imported packages that they lack come from the libraries."""
-        key = tuple(path.resolve() for path in paths)
+        key = tuple(Path(os.path.realpath(path)) for path in paths)
         if key not in self._loaded:
             self._loaded[key] = self._load(paths)
         return self._loaded[key]

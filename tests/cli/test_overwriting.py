@@ -49,3 +49,22 @@ def test_a_record_is_written_again(folder: Path) -> None:
         )
         assert ended.exit_code == 0, ended.stderr
         assert record.read_text(encoding="utf-8").startswith("{")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("simulate", "--cluster", "loop", "--pods", "loop"),
+        ("simulate", "--cluster", "nodes.yaml", "--pods", "nodes.yaml", "--config", "loop"),
+        ("test", "loop"),
+        ("test", "--rules", "nodes.yaml", "loop"),
+    ],
+)
+def test_a_link_to_itself_cannot_be_read(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("nodes.yaml").write_text("")
+    result = kdsl(*arguments)
+    assert result.exit_code == 2 and "too many levels of symbolic links" in result.stderr

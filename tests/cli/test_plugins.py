@@ -417,3 +417,102 @@ def test_none_of_two_plugins_of_one_name_is_described(site: Site) -> None:
     assert (described.exit_code, described.stdout) == (2, "")
     said = " ".join(described.stderr.split())
     assert "plugin `racks` is offered by" in said and "uninstall all but one of them" in said
+
+
+DECIDES = """from kdsl.hooks import Code, Status, hookimpl
+
+class Plugin:
+    def __init__(self, args, context): pass
+
+    @hookimpl
+    def pre_filter(self, state, pod):
+        state.values["mine"] = pod.name
+
+    @hookimpl
+    def filter_node(self, node):
+        return Status(Code.UNSCHEDULABLE, ("too hot", "too loud"))
+
+    @hookimpl
+    def decided_by(self, state, node):
+        return ANSWER
+"""
+HOT = """kdsl 1
+package hot
+import kubernetes.v1_36
+
+profile hot extends kubernetes.v1_36.default {
+  scheduler "hot"
+  add predicate plugins.Racks
+}
+"""
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {schedulerName: hot, containers: [{name: c}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        (
+            "{'too hot': ['38 C for ' + state.values['mine'], 'at \\x1b[31mnoon']}",
+            [
+                "1 node: racks: too hot (not now)",
+                "    n: 38 C for p; at \\x1b[31mnoon",
+                "1 node: racks: too loud (not now)",
+            ],
+        ),
+        ("None", ["1 node: racks: too hot (not now)", "1 node: racks: too loud (not now)"]),
+        (
+            "{'too hot': '38 C'}",
+            [
+                '    n: unknown: running DecidedBy plugin "racks": TypeError: what decided is str: give a list,'
+            ],
+        ),
+        ("1 / 0", ['    n: unknown: running DecidedBy plugin "racks": ZeroDivisionError: division by zero']),
+    ],
+)
+def test_a_plugin_explains_its_rejections(site: Site, answer: str, lines: list[str]) -> None:
+    for name, text in {"hot.kdsl": HOT, "nodes.yaml": NODE, "pods.yaml": POD}.items():
+        Path(name).write_text(text)
+    (site.root / "kdsl_racks" / "plugin.py").write_text(DECIDES.replace("ANSWER", answer))
+    (site.root / "kdsl_racks" / "kdsl-plugin.yaml").unlink()
+    names = ["VolumeBinding", "DynamicResources", "racks"]
+    given = config("".join(f"- name: {name}\n" for name in names))
+    world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
+    result = kdsl("explain", "p", *world)
+    assert result.exit_code == 0, result.stderr
+    assert [line for line in dict.fromkeys(result.stdout.splitlines()) if line in lines] == lines
+    document = json.loads(kdsl("explain", "p", *world, "-o", "json").stdout)
+    Draft202012Validator(output_schema("Explanation")).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        ("pre_filter(self, state, pod)", 'rejected by plugin "racks" without a reason'),
+        ("filter_node(self, node)", '1 rejected by plugin "racks" without a reason'),
+        ("reserve(self, pod)", '1 rejected by plugin "racks" without a reason'),
+        ("permit(self, pod)", '1 rejected by plugin "racks" without a reason'),
+    ],
+)
+def test_a_rejection_without_a_reason_names_the_plugin(site: Site, hook: str, why: str) -> None:
+    for name, text in {"hot.kdsl": HOT, "nodes.yaml": NODE, "pods.yaml": POD}.items():
+        Path(name).write_text(text)
+    code = f"""from kdsl.hooks import Code, Status, hookimpl
+
+class Plugin:
+    def __init__(self, args, context): pass
+
+    @hookimpl
+    def pre_filter(self, state): pass
+
+    @hookimpl
+    def {hook}:
+        return Status(Code.UNSCHEDULABLE)
+"""
+    (site.root / "kdsl_racks" / "plugin.py").write_text(code)
+    (site.root / "kdsl_racks" / "kdsl-plugin.yaml").unlink()
+    names = ["VolumeBinding", "DynamicResources", "racks"]
+    given = config("".join(f"- name: {name}\n" for name in names))
+    world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
+    (line,) = (each for each in kdsl("simulate", *world).stdout.splitlines() if each.startswith("default/p "))
+    assert f"0/1 nodes are available: {why}." in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -70,6 +71,32 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert AccessCode.NO_CLUSTER in result.stderr and "kdsl sandbox" in result.stderr
     # Before it reads anything, which takes seconds.
     assert result.stderr.partition("\n")[0].endswith("starts: it reads its rules")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        (("run", "--config", "none.yaml"), ["K1130", "K1150"]),
+        (("run", "--config", "odd.yaml"), ["K1131", "K1132", "K1132", "K1150"]),
+        (("extender", "--rules", "odd.kdsl"), ["K0102", "K1150"]),
+        (("run", "--canary", "odd.kdsl", "--percent", "5"), ["K0102", "K1150"]),
+        (("hami", "--device-config-file", "none.yaml"), ["K0355", "K1150"]),
+        (("hami", "--device-config-file", "odd.yaml"), ["K1131", "K1150"]),
+    ],
+    ids=lambda each: "-".join(each[:2]) if isinstance(each, tuple) else "",
+)
+def test_files_are_told_beside_a_missing_cluster(
+    arguments: tuple[str, ...], codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("odd.yaml").write_text("od: 1\n")
+    Path("odd.kdsl").write_text('predicate P { require node.nam == 1 else "x" }\n')
+    result = kdsl(*arguments)
+    assert result.exit_code == 2
+    assert re.findall(r"error\[(K\d+)\]", result.stderr) == codes
 
 
 def test_broken_rules_are_told_before_anything_else(tmp_path: Path) -> None:

@@ -337,3 +337,88 @@ def test_a_form_is_shown_by_an_example() -> None:
             ("write it like `example.com/fpga`",),
         )
     ]
+
+
+_SHAPELESS = "`RequestedToCapacityRatio` needs a shape of at least one point"
+_LIST = "defaultConstraints need `defaultingType: List`: with `System` they are the system's"
+_CONSTRAINTS = "defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}]"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "args", "expected"),
+    [
+        (
+            "NodeResourcesFit",
+            "{ignoredResources: x, scoringStrategy: {type: RequestedToCapacityRatio, resources: [{name: 5}], odd: 1}}",
+            ["args.ignoredResources` must be", "resources[0].name` must be", "unknown key", _SHAPELESS],
+        ),
+        # What does not fit may be what seems to be missing.
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: 5}}",
+            ["requestedToCapacityRatio` must be"],
+        ),
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [x]}}}",
+            ["shape[0]` must be"],
+        ),
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {shap: []}}}",
+            ["unknown key"],
+        ),
+        ("PodTopologySpread", f"{{odd: 1, {_CONSTRAINTS}}}", ["unknown key", _LIST]),
+        (
+            "PodTopologySpread",
+            f"{{defaultingType: list, {_CONSTRAINTS}}}",
+            ["defaultingType` must be one of"],
+        ),
+    ],
+)
+def test_what_is_missing_is_said_beside_an_argument_that_does_not_fit(
+    plugin: str, args: str, expected: list[str]
+) -> None:
+    found = titles(read(f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]"))
+    assert len(found) == len(expected)
+    assert all(any(each in title for title in found) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("extender", "expected"),
+    [
+        ("{urlPrefix: 5, prioritizeVerb: p}", ["extender 0 has a prioritizeVerb", "urlPrefix` must be text"]),
+        ("{urlPrefix: 'http://a', prioritizeVerb: p, wieght: 2}", ["unknown key"]),
+        (
+            "{urlPrefix: 'http://a', prioritizeVerb: p, odd: 2}",
+            ["extender 0 has a prioritizeVerb", "unknown key"],
+        ),
+    ],
+)
+def test_a_missing_weight_is_said_beside_a_value_that_does_not_fit(
+    extender: str, expected: list[str]
+) -> None:
+    found = titles(read(f"extenders: [{extender}]"))
+    assert len(found) == len(expected)
+    assert all(any(each in title for title in found) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "help_"),
+    [
+        ('parallelism: "16"', ("write `16` without quotes",)),
+        ('parallelism: "16.5"', ()),
+        ("percentageOfNodesToScore: 50%", ("write `50` without the `%`",)),
+        ("leaderElection: {leaderElect: yes}", ("write `true`, without quotes",)),
+        ('leaderElection: {leaderElect: "False"}', ("write `false`, without quotes",)),
+        ("leaderElection: {leaderElect: maybe}", ()),
+        (
+            "profiles: [{plugins: {filter: {enabled: [NodeAffinity]}}}]",
+            ("write `{name: NodeAffinity}`",),
+        ),
+    ],
+)
+def test_a_text_in_place_of_another_value_is_shown_without_its_quotes(
+    body: str, help_: tuple[str, ...]
+) -> None:
+    assert [each.help for each in read(body).diagnostics] == [help_]

@@ -227,3 +227,9 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         ("K1134", 17, "`hardPodAffinitySymmetricWeight` must be at most 100"),
         ("K1131", 18, "unknown key `alwaysCheckAll`"),
     ]
+
+
+def test_a_weight_that_does_not_fit_is_not_missing() -> None:
+    text = "extenders: [{urlPrefix: 'http://a', prioritizeVerb: p, weight: five}]\n"
+    result = import_configuration(Source("policy.yaml", f"apiVersion: v1\nkind: Policy\n{text}"))
+    assert [each.title for each in result.diagnostics] == ["`extenders[0].weight` must be a whole number"]

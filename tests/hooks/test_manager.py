@@ -104,6 +104,30 @@ def test_wrong_arguments_are_errors_all_at_once() -> None:
     assert register(Wrong())[1].help == ("write `node` alone",)
 
 
+def test_methods_without_self_are_errors() -> None:
+    """Else the object would be the first argument of the hook, in the first attempt."""
+
+    class Selfless:
+        @hookimpl
+        def filter_node(state: Any, pod: Any, node: Any) -> None: ...  # type: ignore[misc]  # noqa: N805
+
+        @hookimpl
+        def events() -> None: ...  # type: ignore[misc]
+
+        @staticmethod
+        @hookimpl
+        def reserve(state: Any, pod: Any) -> None: ...
+
+    assert [(one.code, one.title, one.help) for one in register(Selfless())] == [
+        (
+            "K1007",
+            f"plugin `mine` declares the hook `{hook}` without `self`",
+            (f"write `def {hook}({names})`",),
+        )
+        for hook, names in (("events", "self"), ("filter_node", "self, state, pod, node"))
+    ]
+
+
 def test_wrappers_are_errors() -> None:
     class Wraps:
         @hookimpl(wrapper=True)

@@ -29,7 +29,7 @@ from kdsl.hooks.status import Code, Status
 
 from kdsl_plugins.default_binder.plugin import DefaultBinder
 from kdsl_plugins.volume_binding.needs import LOST_VOLUME, NO_STORAGE, NO_VOLUME, WRONG_NODE
-from kdsl_plugins.volume_binding.plugin import VolumeBinding
+from kdsl_plugins.volume_binding.plugin import UNBOUND, VolumeBinding
 from tests.cycle.world import plugin, table
 from tests.plugins.storage import (
     Manifest,
@@ -229,6 +229,86 @@ def test_pods_without_claims_are_none_of_its_business() -> None:
 )
 def test_what_nodes_answer(objects: list[Manifest], a: tuple[str, ...], b: tuple[str, ...]) -> None:
     assert reasons(World(LOCAL, DYNAMIC, *objects).schedule(pod("p", "x"))) == {"a": a, "b": b}
+
+
+ELSEWHERE = changed(claim("x", storageClassName="dynamic"), annotations={SELECTED: "b"})
+
+
+@pytest.mark.parametrize(
+    ("objects", "facts"),
+    [
+        (
+            [claim("x", bound="pv"), volume("pv", on=ON_B)],
+            {WRONG_NODE: ["volume pv of claim x is on nodes with disk=b"]},
+        ),
+        (
+            [claim("x", bound="gone")],
+            {LOST_VOLUME: ["claim x is bound to volume gone, which does not exist"]},
+        ),
+        (
+            [claim("x"), volume("pv", on=ON_B)],
+            {
+                NO_VOLUME: [
+                    "claim x needs 5Gi: no free volume of class local fits it on the node, and the class makes none"
+                ]
+            },
+        ),
+        (
+            [claim("x"), volume("own", on=ON_B, claimRef={"namespace": "default", "name": "x"})],
+            {
+                NO_VOLUME: [
+                    "claim x needs 5Gi: volume own is reserved for it and not accessible from the node, "
+                    "and the class makes none"
+                ]
+            },
+        ),
+        ([ELSEWHERE], {NO_VOLUME: ["claim x was assigned to node b"]}),
+        (
+            [
+                claim("x", storageClassName="there"),
+                storage_class(
+                    "there",
+                    "csi.example.com",
+                    allowedTopologies=[
+                        {"matchLabelExpressions": [{"key": "zone", "values": ["z2", "z3"]}]},
+                        {"matchLabelExpressions": [{"key": "disk", "values": ["b"]}]},
+                    ],
+                ),
+            ],
+            {
+                NO_VOLUME: [
+                    "claim x needs 5Gi: no free volume of class there fits it on the node, and the class makes "
+                    "some on nodes with zone in (z2,z3) or disk in (b) only"
+                ]
+            },
+        ),
+        (
+            [
+                claim("x", storageClassName="dynamic"),
+                csi("CSIDriver", "csi.example.com", spec={"storageCapacity": True}),
+            ],
+            {NO_STORAGE: ["claim x needs 5Gi: class dynamic reports less free storage for the node"]},
+        ),
+        ([claim("x", storageClassName="")], {UNBOUND: ["claim x: it has no storage class"]}),
+        ([claim("x", storageClassName="no")], {UNBOUND: ["claim x: no storage class no"]}),
+        (
+            [claim("x", volumeName="pv"), volume("pv")],
+            {UNBOUND: ["claim x names volume pv and is not bound to it yet"]},
+        ),
+        (
+            [claim("x", storageClassName="now"), storage_class("now", volumeBindingMode="Immediate")],
+            {UNBOUND: ["claim x of class now is bound before its pod, and is not yet"]},
+        ),
+        ([], {}),
+    ],
+)
+def test_what_decided_in_words(objects: list[Manifest], facts: dict[str, list[str]]) -> None:
+    nodes = NodeSet.all(cluster(*NODES, LOCAL, DYNAMIC, *objects).snapshot())
+    context = PluginContext(MemoryBinder(ClusterCache()), ManualClock(), WaitingPods())
+    state, binding = CycleState(), VolumeBinding({}, context)
+    (read,) = read_values([pod("p", "x")]).pods
+    binding.pre_filter(state, PodInfo.of(read), nodes)
+    assert binding.decided_by(state, next(nodes.nodes())) == facts
 
 
 def test_nodes_with_equal_labels_share_an_answer_that_is_the_one_of_each() -> None:

@@ -139,6 +139,11 @@ def _near(claim: Claim, unclaimed: Sequence[Source]) -> list[str]:
     )
 
 
+def folder_of(source: Source) -> str:
+    """Return the absolute folder of a file."""
+    return str(Path(_places(source)[0]).parent)
+
+
 def _places(source: Source) -> tuple[str, ...]:
     """Return the absolute paths that decide the owner of a file; for a text without a file, its name."""
     return source.places or (_by_name(source.path),)

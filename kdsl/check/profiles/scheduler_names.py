@@ -39,6 +39,8 @@ class SchedulerNames:
         if is_own and self._extends(located, holder) and self._teams.name_of(holder) == team:
             self._holders[key] = (located, scheduler)
             return
+        if not is_own and self._teams.may_be_lost(located):
+            return  # the name is free once the profile is the team's
         self._diagnostics.append(scheduler_taken(located, scheduler, holder, first, team))
 
     def replacing(

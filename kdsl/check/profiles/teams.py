@@ -13,8 +13,8 @@ from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Source, Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.names.declarations import D, Declarations, Located
-from kdsl.check.profiles.claims import Claim, check_claim, claims_of
-from kdsl.lang.profile_tree import Grant, May, TeamStatement
+from kdsl.check.profiles.claims import Claim, check_claim, claims_of, folder_of
+from kdsl.lang.profile_tree import Files, Grant, May, TeamStatement
 from kdsl.lang.program import Package, Program
 from kdsl.lang.tree import File, Name, Profile, Team
 
@@ -49,7 +49,9 @@ class Teams:
             for team in (self.of(file.span) for file in package.files)
             if team is not None
         }
-        diagnostics.extend(self._unmatched(program))
+        unmatched = tuple(self._unmatched(program))
+        diagnostics.extend(unmatched)
+        self._has_lost_files = bool(unmatched) or any(map(_forgets_files, self.all))
         diagnostics.extend(self._same_names())
         diagnostics.extend(self._blocks_of_teams())
         for package in program.packages.values():
@@ -67,6 +69,15 @@ class Teams:
         """Return the name of the team that wrote a declaration; "" for the platform."""
         team = self.of(located.declaration.span)
         return "" if team is None else team.name
+
+    def may_be_lost(self, located: Located[D]) -> bool:
+        """Return whether a declaration may be that of a team whose pattern matches no file or is missing: it
+        is in a file of no team, away from the `team` blocks.
+        """
+        if not self._has_lost_files or self.of(located.declaration.span) is not None:
+            return False
+        folders = {folder_of(team.declaration.span.source) for team in self.all}
+        return folder_of(located.declaration.span.source) not in folders
 
     def grant(self, team: Located[Team], right: str) -> Grant | None:
         """Return the grant of a right."""
@@ -224,6 +235,11 @@ def _reachable(program: Program, files: Iterable[File]) -> set[str]:
 
 def _profiles_of(package: Package) -> Iterator[Profile]:
     return (each for each in package.declarations if isinstance(each, Profile))
+
+
+def _forgets_files(team: Located[Team]) -> bool:
+    """Return whether a team has rights and no files to use them in."""
+    return bool(statements_of(team, May)) and not statements_of(team, Files)
 
 
 def statements_of(team: Located[Team], kind: type[S]) -> list[S]:

@@ -25,6 +25,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.lang.discovery import MAX_BYTES, SUFFIX, read_source, unreadable
 from kdsl.lang.yaml_tree import YamlMapping, read_yaml
 from kdsl.reload import Reloaded, Sources
+from kdsl.rulebook.answer import CheckedRules
 
 POLICIES: Final = {"node_policy": "nodePolicy", "card_policy": "cardPolicy"}
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -39,13 +40,24 @@ class DeviceSources(Sources):
 
     def load(self, context: PluginContext) -> Reloaded:
         """Read and build everything; raise InvalidInputError with all errors."""
-        text, package, found = self._text()
-        checked = check_text(self.devices.with_suffix(SUFFIX), text)
-        found = (*found, *checked.diagnostics)
+        package, checked, found = self._converted()
         if checked.rules is None or has_errors(found):
             raise InvalidInputError(found)
         settings = Settings(profile=f"{package}.{PROFILE}", eager=True)
         return Reloaded(build_scheduler(checked.rules, context, settings), found)
+
+    def mistakes(self) -> tuple[Diagnostic, ...]:
+        """Return what `load` would report before it builds anything."""
+        try:
+            return self._converted()[2]
+        except InvalidInputError as error:
+            return error.diagnostics
+
+    def _converted(self) -> tuple[str, CheckedRules, tuple[Diagnostic, ...]]:
+        """Return the package of the rules, the checked rules, and all diagnostics."""
+        text, package, found = self._text()
+        checked = check_text(self.devices.with_suffix(SUFFIX), text)
+        return package, checked, (*found, *checked.diagnostics)
 
     def named(self) -> tuple[Path, ...]:
         """Return the device configuration."""

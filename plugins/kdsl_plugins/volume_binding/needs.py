@@ -5,13 +5,13 @@ Facts of k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding, 1.36.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.objects.volumes import STORAGE, VolumeInfo
+from kdsl.cluster.objects.volumes import STORAGE
 from kdsl.cluster.storage.claims import SELECTED_NODE, PodClaim, class_of
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 
@@ -63,20 +63,26 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result for a node: a volume plan, or the reasons why the node is rejected."""
+    """The result for a node: a volume plan, or the reasons why the node is rejected, each with the claim
+    that decided.
+    """
 
     plan: VolumePlan
-    reasons: tuple[str, ...] = ()
+    rejected: Mapping[str, PodClaim | Wanted]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(self.rejected)
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeNeeds:
-    """The volumes of bound claims, None for those that are gone, and the claims that wait.
+    """The bound claims, and the claims that wait.
 
     The smallest waiting claims come first, so that each gets the smallest volume that fits.
     """
 
-    bound: tuple[VolumeInfo | None, ...]
+    bound: tuple[PodClaim, ...]
     selected: tuple[Wanted, ...]
     waiting: tuple[Wanted, ...]
 
@@ -91,7 +97,7 @@ class VolumeNeeds:
         """Read the claims of a pod."""
         wanted = [Wanted.of(claim, catalog, volumes, provisioners) for claim in unbound]
         return VolumeNeeds(
-            bound=tuple(claim.volume for claim in bound),
+            bound=tuple(bound),
             selected=tuple(one for one in wanted if one.selected is not None),
             waiting=tuple(
                 sorted(
@@ -105,36 +111,33 @@ class VolumeNeeds:
         """The labels of a node that decide; None if its name decides, too."""
         if self.selected:
             return None
-        volumes = [volume.node_label_keys for volume in self.bound if volume is not None]
+        volumes = [claim.volume.node_label_keys for claim in self.bound if claim.volume is not None]
         return frozenset[str]().union(*volumes, *(one.label_keys for one in self.waiting))
 
     def on(self, node: NodeInfo) -> Found:
         """Find volumes on `node` for all claims."""
-        reasons: list[str] = []
+        rejected: dict[str, PodClaim | Wanted] = {}
         misfit = self._misfit(node)
-        if misfit == WRONG_NODE:
-            reasons.append(misfit)
+        if misfit is not None and misfit.volume is not None:
+            rejected[WRONG_NODE] = misfit
         plan = VolumePlan(node.name)
-        if any(one.selected != node.name for one in self.selected):
-            reasons.append(NO_VOLUME)
+        elsewhere = next((one for one in self.selected if one.selected != node.name), None)
+        if elsewhere is not None:
+            rejected[NO_VOLUME] = elsewhere
         else:
             bindings, left = self._matched(node)
-            missing = _provision_misfit(left, node)
-            if missing:
-                reasons.append(missing)
+            rejected |= _provision_misfit(left, node)
             plan = VolumePlan(node.name, bindings, tuple(one.claim for one in left))
-        if misfit == LOST_VOLUME:
-            reasons.append(misfit)
-        return Found(plan, tuple(reasons))
+        if misfit is not None and misfit.volume is None:
+            rejected[LOST_VOLUME] = misfit
+        return Found(plan, rejected)
 
-    def _misfit(self, node: NodeInfo) -> str:
-        """Return the problem of the first bound claim that does not fit the node; empty where all fit."""
-        for volume in self.bound:
-            if volume is None:
-                return LOST_VOLUME
-            if not volume.can_be_used_on(node.labels):
-                return WRONG_NODE
-        return ""
+    def _misfit(self, node: NodeInfo) -> PodClaim | None:
+        """Return the first bound claim whose volume is gone or not accessible from the node."""
+        for claim in self.bound:
+            if claim.volume is None or not claim.volume.can_be_used_on(node.labels):
+                return claim
+        return None
 
     def _matched(self, node: NodeInfo) -> tuple[tuple[Binding, ...], tuple[Wanted, ...]]:
         """Match waiting claims with existing volumes; return the bindings and the claims to provision."""
@@ -149,11 +152,11 @@ class VolumeNeeds:
         return tuple(taken.values()), tuple(left)
 
 
-def _provision_misfit(claims: Iterable[Wanted], node: NodeInfo) -> str:
-    """Return why some claim cannot be provisioned on the node; empty where all can."""
+def _provision_misfit(claims: Iterable[Wanted], node: NodeInfo) -> dict[str, Wanted]:
+    """Return the first claim that cannot be provisioned on the node, by the reason; empty where all can."""
     for one in claims:
         if not one.provisioner.serves(node.labels):
-            return NO_VOLUME
+            return {NO_VOLUME: one}
         if not one.provisioner.has_room(one.requested, node.labels):
-            return NO_STORAGE
-    return ""
+            return {NO_STORAGE: one}
+    return {}

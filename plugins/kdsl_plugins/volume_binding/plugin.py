@@ -23,10 +23,12 @@ from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
 from kdsl_plugins.volume_binding.class_volumes import CatalogVolumes
+from kdsl_plugins.volume_binding.facts import facts_of, unbound_facts
 from kdsl_plugins.volume_binding.needs import VolumeNeeds
 from kdsl_plugins.volume_binding.provisioning import Provisioners
 
 if TYPE_CHECKING:
+    from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.events import ClusterEvent
     from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 _STATE: Final = "VolumeBinding"
 _PLAN: Final = "VolumeBinding/plan"
+_EARLY: Final = "VolumeBinding/early"
 _SKIP: Final = Status(Code.SKIP)
 _NEWS: Final = Action.ADD | Action.UPDATE
 _EVENTS: Final = (
@@ -101,6 +104,7 @@ class VolumeBinding:
             return Status(Code.UNRESOLVABLE, (problem,))
         unbound = [claim for claim in claims if not is_bound(_thing(claim))]
         if not all(map(_waits_for_node, unbound)):
+            state.values[_EARLY] = [claim for claim in unbound if not _waits_for_node(claim)]
             return Status(Code.UNRESOLVABLE, (UNBOUND,))
         bound = [claim for claim in claims if is_bound(_thing(claim))]
         needs = VolumeNeeds.of(bound, _distinct(unbound), catalog, self._known, self._provisioners)
@@ -120,6 +124,15 @@ class VolumeBinding:
             Status(Code.UNRESOLVABLE, reasons) if reasons else None for reasons in found
         )
         return statuses if places is None else statuses.take(places)
+
+    @hookimpl
+    def decided_by(self, state: CycleState, node: NodeInfo) -> dict[str, list[str]]:
+        """Return the claims behind a rejection, with their volumes and classes."""
+        early = state.values.get(_EARLY)
+        if isinstance(early, list):
+            return {UNBOUND: list(map(unbound_facts, early))}
+        attempt = state.values.get(_STATE)
+        return facts_of(attempt.needs.on(node).rejected, node) if isinstance(attempt, _Attempt) else {}
 
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> None:

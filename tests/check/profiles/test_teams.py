@@ -246,6 +246,26 @@ def test_a_pattern_of_many_parts_takes_no_time(pattern: str) -> None:
     assert CheckCode.TEAM_GRANT in {problem.code for problem in problems}
 
 
+@pytest.mark.parametrize("files", ['files "team/a/*.kdsl"', ""])
+def test_the_scheduler_name_of_a_team_that_lost_its_files_is_no_second_mistake(files: str) -> None:
+    team = f'team a {{ owns pod.namespace == "a" {files} may tighten }}'
+
+    def codes(file: str, scheduler: str = "") -> list[str]:
+        extends = f"profile a extends platform.base {{ {scheduler} }}"
+        sources = [
+            Source("r/platform/p.kdsl", f"kdsl 1\npackage platform\n{team}\n{_PLATFORM}"),
+            Source(file, f"kdsl 1\npackage a\nimport platform\n{extends}"),
+        ]
+        return [each.code for each in check_program(load_sources(sources).program).diagnostics]
+
+    lost = CheckCode.TEAM_GRANT
+    assert codes("r/teams/a/a.kdsl") == [lost]
+    # A file beside the `team` block is the platform's; a name that the profile gives itself is nobody else's.
+    assert codes("r/platform/a.kdsl") == [lost, CheckCode.SCHEDULER_TAKEN]
+    two = 'scheduler "s" } profile b extends platform.base { scheduler "s"'
+    assert codes("r/teams/a/a.kdsl", two) == [lost, CheckCode.SCHEDULER_TAKEN]
+
+
 @pytest.mark.parametrize("imports", ["", "import lib.other"])
 def test_a_team_cannot_name_a_package_like_one_of_a_library(imports: str) -> None:
     team = 'team a { owns true files "a/**.kdsl" }'
