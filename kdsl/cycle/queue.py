@@ -76,8 +76,8 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._leaving: set[str] = set()
         self._held: set[str] = set()
-        # The key of the pod that is being reserved, and the events about it meanwhile.
-        self._reserving = ""
+        # The pod that is being reserved, and the events about it meanwhile.
+        self._reserving: PodInfo | None = None
         self._postponed: list[ClusterEvent] = []
         self._next_flush = clock.now() + FLUSH_EVERY
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
@@ -278,7 +278,8 @@ class SchedulingQueue:
         """Wake the pods whose rejection the event may have cured. Events about a pod that is being reserved
         are postponed.
         """
-        if self._reserving and event.pod is not None and event.pod.key == self._reserving:
+        reserving = self._reserving
+        if reserving is not None and event.pod is not None and event.pod.key == reserving.key:
             self._postponed.append(event)
             return
         if event.resource in _COMPLETING:
@@ -306,11 +307,11 @@ class SchedulingQueue:
 
     def postpone(self, pod: PodInfo) -> None:
         """Postpone the events about a pod that is being reserved until `resume`."""
-        self._reserving = pod.key
+        self._reserving = pod
 
     def resume(self, *, drops: bool) -> None:
         """Take the postponed events, or drop them."""
-        self._reserving = ""
+        self._reserving = None
         if self._postponed:
             events, self._postponed = self._postponed, []
             for event in () if drops else events:
