@@ -77,7 +77,7 @@ class SchedulerProcess:
     async def run(self) -> None:
         """Run until `stop` is called; raise InvalidInputError if files, access or rules are unusable."""
         try:
-            connection = await self._told()
+            connection = await self._connected()
             if connection is None:
                 return
             try:
@@ -91,10 +91,8 @@ class SchedulerProcess:
         if self._failure is not None:
             raise self._failure
 
-    async def _told(self) -> Connection | None:
-        """Open the connection; where that fails, raise InvalidInputError with the mistakes of the files,
-        too.
-        """
+    async def _connected(self) -> Connection | None:
+        """Open the connection. If that fails, InvalidInputError has the mistakes of the files as well."""
         try:
             return await self._opened()
         except InvalidInputError as error:
