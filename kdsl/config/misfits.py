@@ -101,19 +101,30 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
             return node
 
 
-def unfit_keys(written: YamlNode, fitting: YamlNode) -> frozenset[str]:
+Places = Mapping[tuple[int, int], YamlNode]
+"""All values of a tree by their place, the outer one where two have one."""
+
+
+def places_of(root: YamlNode) -> Places:
+    """Return a tree by places: it may have thousands of values that are looked for one by one."""
+    found: dict[tuple[int, int], YamlNode] = {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        found.setdefault(_place(node), node)
+        pending += _inner(node)
+    return found
+
+
+def unfit_keys(written: Places, fitting: YamlNode) -> frozenset[str]:
     """Return the keys below a value whose values, or some of their items, were left out since they do not
     fit; `written` is the whole tree with them.
     """
-    whole = next((each for each in _nodes(written) if each.span == fitting.span), fitting)
-    return frozenset(_left_out(whole, fitting, ""))
+    return frozenset(_left_out(written.get(_place(fitting), fitting), fitting, ""))
 
 
-def _nodes(node: YamlNode) -> Iterator[YamlNode]:
-    """Yield a value and all values in it, the outer ones first."""
-    yield node
-    for each in _inner(node):
-        yield from _nodes(each)
+def _place(node: YamlNode) -> tuple[int, int]:
+    return node.span.start, node.span.end
 
 
 def _inner(node: YamlNode) -> Iterable[YamlNode]:
