@@ -217,6 +217,15 @@ def written(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
+def _in_brackets(value: object) -> str:
+    """Return a plain value as it stands in brackets; a text in quotes where it would mean another value."""
+    is_text = isinstance(value, str) and (not _PLAIN.fullmatch(value) or value.lower() in _OTHER_MEANING)
+    return json.dumps(value, ensure_ascii=False) if is_text else written(value)
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*")
+
+
 def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
     """Return the error of one value, to follow its name, such as `must be a list`, and the help lines."""
     rule: Any = error.validator_value
@@ -226,7 +235,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case "type":
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
-                return fault, (f"a list of one is written `[{written(error.instance)}]`",)
+                return fault, (f"a list of one is written `[{_in_brackets(error.instance)}]`",)
             example = _example(error) or _unquoted(error)
             if not example and "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
                 return fault, (f'write it in quotes: `"{written(error.instance)}"`',)
@@ -272,7 +281,7 @@ def _unquoted(error: ValidationError) -> tuple[str, ...]:
     required = part.get("required", ())
     is_named = wanted == ["object"] and len(required) == 1 and required[0] == "name"
     if is_named:
-        return (f"write `{{{required[0]}: {value}}}`",)
+        return (f"write `{{{required[0]}: {_in_brackets(value)}}}`",)
     return ()
 
 
@@ -280,6 +289,8 @@ _SWITCHES: Final = {
     **dict.fromkeys(("true", "yes", "on", "y"), True),
     **dict.fromkeys(("false", "no", "off", "n"), False),
 }
+
+_OTHER_MEANING: Final = frozenset((*_SWITCHES, "null"))
 
 
 def _is_out_of_range(error: ValidationError) -> bool:

@@ -254,7 +254,7 @@ class _Inspector:
         return tuple(
             FailedRequire(reason, site, "", tuple(Atom(shortened(each), (), holds=True) for each in known))
             for reason, site in _reasons(status)
-            if (known := facts.get(reason, ())[:MAX_ATOMS])
+            if (known := [each for each in facts.get(reason, ()) if each][:MAX_ATOMS])
         )
 
     def _facts(self, hooks: FilterHooks, snapshot: Snapshot) -> Facts:

@@ -463,6 +463,14 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {schedulerName: hot
         ),
         ("None", ["1 node: racks: too hot (not now)", "1 node: racks: too loud (not now)"]),
         (
+            "{'too hot': ['', ''], 'too loud': ['', '90 dB']}",
+            [
+                "1 node: racks: too hot (not now)",
+                "1 node: racks: too loud (not now)",
+                "    n: 90 dB",
+            ],
+        ),
+        (
             "{'too hot': '38 C'}",
             [
                 '    n: unknown: running DecidedBy plugin "racks": TypeError: what decided is str: give a list,'
@@ -482,6 +490,7 @@ def test_a_plugin_explains_its_rejections(site: Site, answer: str, lines: list[s
     result = kdsl("explain", "p", *world)
     assert result.exit_code == 0, result.stderr
     assert [line for line in dict.fromkeys(result.stdout.splitlines()) if line in lines] == lines
+    assert "    n:" not in [line.rstrip() for line in result.stdout.splitlines()]
     document = json.loads(kdsl("explain", "p", *world, "-o", "json").stdout)
     Draft202012Validator(output_schema("Explanation")).validate(document)
 

@@ -410,6 +410,11 @@ def test_a_missing_weight_is_said_beside_a_value_that_does_not_fit(
     ("body", "help_"),
     [
         ('parallelism: "16"', ("write `16` without quotes",)),
+        (
+            "profiles: [{plugins: {score: {disabled: ['*']}}}]",
+            ('write `{name: "*"}`',),
+        ),
+        ("profiles: [{plugins: {score: {disabled: 'yes'}}}]", ('a list of one is written `["yes"]`',)),
         ('parallelism: "16.5"', ()),
         ("percentageOfNodesToScore: 50%", ("write `50` without the `%`",)),
         ("leaderElection: {leaderElect: yes}", ("write `true`, without quotes",)),
