@@ -22,7 +22,7 @@ from kdsl.config.kube_extenders import check_extenders, extender_arguments, igno
 from kdsl.config.kube_gaps import check_gaps
 from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, ExtensionPoint
 from kdsl.config.kube_points import Enabled, ListedPlugin, PluginSet, expand
-from kdsl.config.misfits import fitting_part, misfits, node_at, place_of, unfit_keys
+from kdsl.config.misfits import fitting_part, misfits, node_at, place_of, places_of, unfit_keys
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, read_yaml, to_plain
 
@@ -176,7 +176,7 @@ class _Reader:
     """
 
     def __init__(self, root: YamlNode, written: YamlNode) -> None:
-        self._root, self._written = root, written
+        self._root, self._written = root, places_of(written)
         self._values: Any = to_plain(root)
         self.found: list[Diagnostic] = []
         self.in_parts: list[Diagnostic] = []

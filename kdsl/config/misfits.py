@@ -101,19 +101,30 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
             return node
 
 
-def unfit_keys(written: YamlNode, fitting: YamlNode) -> frozenset[str]:
+Places = Mapping[tuple[int, int], YamlNode]
+"""All values of a tree by their place, the outer one where two have one."""
+
+
+def places_of(root: YamlNode) -> Places:
+    """Return a tree by places: it may have thousands of values that are looked for one by one."""
+    found: dict[tuple[int, int], YamlNode] = {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        found.setdefault(_place(node), node)
+        pending += _inner(node)
+    return found
+
+
+def unfit_keys(written: Places, fitting: YamlNode) -> frozenset[str]:
     """Return the keys below a value whose values, or some of their items, were left out since they do not
     fit; `written` is the whole tree with them.
     """
-    whole = next((each for each in _nodes(written) if each.span == fitting.span), fitting)
-    return frozenset(_left_out(whole, fitting, ""))
+    return frozenset(_left_out(written.get(_place(fitting), fitting), fitting, ""))
 
 
-def _nodes(node: YamlNode) -> Iterator[YamlNode]:
-    """Yield a value and all values in it, the outer ones first."""
-    yield node
-    for each in _inner(node):
-        yield from _nodes(each)
+def _place(node: YamlNode) -> tuple[int, int]:
+    return node.span.start, node.span.end
 
 
 def _inner(node: YamlNode) -> Iterable[YamlNode]:
@@ -206,6 +217,15 @@ def written(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
+def _in_brackets(value: object) -> str:
+    """Return a plain value as it stands in brackets; a text in quotes where it would mean another value."""
+    is_text = isinstance(value, str) and (not _PLAIN.fullmatch(value) or value.lower() in _OTHER_MEANING)
+    return json.dumps(value, ensure_ascii=False) if is_text else written(value)
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*")
+
+
 def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
     """Return the error of one value, to follow its name, such as `must be a list`, and the help lines."""
     rule: Any = error.validator_value
@@ -215,7 +235,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case "type":
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
-                return fault, (f"a list of one is written `[{written(error.instance)}]`",)
+                return fault, (f"a list of one is written `[{_in_brackets(error.instance)}]`",)
             example = _example(error) or _unquoted(error)
             if not example and "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
                 return fault, (f'write it in quotes: `"{written(error.instance)}"`',)
@@ -261,7 +281,7 @@ def _unquoted(error: ValidationError) -> tuple[str, ...]:
     required = part.get("required", ())
     is_named = wanted == ["object"] and len(required) == 1 and required[0] == "name"
     if is_named:
-        return (f"write `{{{required[0]}: {value}}}`",)
+        return (f"write `{{{required[0]}: {_in_brackets(value)}}}`",)
     return ()
 
 
@@ -269,6 +289,8 @@ _SWITCHES: Final = {
     **dict.fromkeys(("true", "yes", "on", "y"), True),
     **dict.fromkeys(("false", "no", "off", "n"), False),
 }
+
+_OTHER_MEANING: Final = frozenset((*_SWITCHES, "null"))
 
 
 def _is_out_of_range(error: ValidationError) -> bool:

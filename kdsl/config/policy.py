@@ -18,7 +18,7 @@ from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
 from kdsl.config.kube_scheduler import SKIP_OR_WRITE, fitting_document, skipped, without_nulls
-from kdsl.config.misfits import node_at, place_of, unfit_keys
+from kdsl.config.misfits import node_at, place_of, places_of, unfit_keys
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
 
@@ -123,7 +123,7 @@ class _Reader:
     """
 
     def __init__(self, root: YamlNode, unfit: Sequence[Span], written: YamlNode) -> None:
-        self._root, self._written = root, written
+        self._root, self._written = root, places_of(written)
         self._unfit = unfit
         self._values: Any = to_plain(root)
         self._arguments: dict[tuple[str, str], Any] = {}

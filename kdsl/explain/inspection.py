@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from kdsl.explain.cures import Cure, CureFinder
 from kdsl.explain.deciding import MAX_ATOMS
 from kdsl.explain.failed_requires import ExplainedPredicates, FailedRequire
 from kdsl.explain.findings import Findings, JudgedNode, NodeFit, Rejected, RejectionGroup
-from kdsl.explain.judgement import Contested, FilterHooks, Judgement, judge_all, rules_of, with_pods
+from kdsl.explain.judgement import Contested, Facts, FilterHooks, Judgement, judge_all, rules_of, with_pods
 from kdsl.explain.levers import ChangedObject
 from kdsl.explain.patience import Patience
 from kdsl.explain.worlds import RunInput, WorldChange
@@ -92,6 +92,7 @@ class _Inspector:
     judgement: Judgement
     cards: CardExplainer | None
     patience: Patience
+    facts: dict[str, Facts] = field(default_factory=dict)
 
     def findings(self, inspection: Inspection) -> Findings:
         counts = self.judgement.counts()
@@ -232,7 +233,7 @@ class _Inspector:
         snapshot = self._around(row) if promised else self.snapshot
         node = snapshot.info(row)
         if (hooks := self._with_facts(status.plugin)) is not None:
-            return _rejection(status, _stated(hooks, status, self.pod, snapshot, node), promised)
+            return _rejection(status, self._stated(hooks, status, snapshot, node), promised)
         failed = self.predicates.failures(status.plugin, self.pod, snapshot, node)
         # The rule's answer counts; a reason without a `require` behind it, such as `narrow to`, has no trace.
         confirmed = tuple(each for each in failed if each.site in status.sites)
@@ -241,6 +242,28 @@ class _Inspector:
     def _with_facts(self, plugin: str) -> FilterHooks | None:
         """Return the hooks of a plugin that explains its rejections."""
         return next((each for each in self.rules if each.name == plugin and each.decided_by), None)
+
+    def _stated(
+        self, hooks: FilterHooks, status: Status, snapshot: Snapshot, node: NodeInfo
+    ) -> tuple[FailedRequire, ...]:
+        """Return what decided a plugin's rejection of a node, in the plugin's words."""
+        try:
+            facts = self._facts(hooks, snapshot)(node)
+        except PluginError as error:
+            facts = dict.fromkeys(status.reasons, (f"unknown: {error}",))
+        return tuple(
+            FailedRequire(reason, site, "", tuple(Atom(shortened(each), (), holds=True) for each in known))
+            for reason, site in _reasons(status)
+            if (known := [each for each in facts.get(reason, ()) if each][:MAX_ATOMS])
+        )
+
+    def _facts(self, hooks: FilterHooks, snapshot: Snapshot) -> Facts:
+        """Return what decided rejections by a plugin; its PreFilter runs once for the whole cluster."""
+        if snapshot is not self.snapshot:
+            return hooks.facts_about(self.pod, snapshot)
+        if hooks.name not in self.facts:
+            self.facts[hooks.name] = hooks.facts_about(self.pod, snapshot)
+        return self.facts[hooks.name]
 
     def _around(self, row: int) -> Snapshot:
         """Return the cluster as the pod finds it on a node: with the pods that are nominated for the node."""
@@ -308,21 +331,6 @@ class _Inspector:
 def _rejection(status: Status, failed: tuple[FailedRequire, ...], promised: bool) -> Rejected:
     return Rejected(
         status.plugin, status.code, status.reasons, status.sites, failed, promised, status.is_error
-    )
-
-
-def _stated(
-    hooks: FilterHooks, status: Status, pod: PodInfo, snapshot: Snapshot, node: NodeInfo
-) -> tuple[FailedRequire, ...]:
-    """Return what decided a plugin's rejection of a node, in the plugin's words."""
-    try:
-        facts = hooks.facts(pod, snapshot, node)
-    except PluginError as error:
-        facts = dict.fromkeys(status.reasons, (f"unknown: {error}",))
-    return tuple(
-        FailedRequire(reason, site, "", tuple(Atom(shortened(each), (), holds=True) for each in known))
-        for reason, site in _reasons(status)
-        if (known := facts.get(reason, ())[:MAX_ATOMS])
     )
 
 

@@ -4,7 +4,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -27,6 +27,9 @@ Contested = Mapping[int, Sequence[PodInfo]]
 """By row, the pods nominated for a node that the pod must respect."""
 
 NOT_CONTESTED: Contested = MappingProxyType({})
+
+Facts = Callable[[NodeInfo], Mapping[str, Sequence[str]]]
+"""Returns by reason what decided the rejection of a node; no reason where a plugin says nothing."""
 
 MAX_ERRORS = 8
 """The largest number of repeated runs of a filter that raises, each for the nodes behind the failing one."""
@@ -65,18 +68,16 @@ class FilterHooks:
         column = self._filter(state, pod, snapshot, rows, contested)
         return column if outside is None else self._narrowed(column, outside, NodeSet(snapshot, rows))
 
-    def facts(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> Mapping[str, Sequence[str]]:
-        """Return by reason what decided the rejection of a node, in the words of a plugin; empty if it has
-        none.
+    def facts_about(self, pod: PodInfo, snapshot: Snapshot) -> Facts:
+        """Return what decided rejections of nodes of `snapshot`, in the words of a plugin with `decided_by`.
 
-        Raises PluginError if the plugin fails.
+        Raises PluginError if PreFilter of the plugin fails, as the returned function does if the hook fails.
         """
-        if self.decided_by is None:
-            return {}
-        state = CycleState()
+        hook, state = self.decided_by, CycleState()
+        assert hook is not None
         if self.pre_filter is not None:
             ask(self.name, "pre_filter", self.pre_filter, state, pod, NodeSet.all(snapshot))
-        return ask(self.name, "decided_by", self.decided_by, state, pod, node)
+        return lambda node: ask(self.name, "decided_by", hook, state, pod, node)
 
     def _filter(
         self,

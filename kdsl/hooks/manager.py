@@ -311,8 +311,9 @@ def _check_arguments(name: str, point: str, function: Hook) -> Iterator[Diagnost
     expected = hook_arguments(point)
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if _lacks_self(function, expected):
-        title = f"declares the hook `{point}` without `self`"
-        written = f"def {function.__name__}({', '.join(('self', *_names(function)))})"
+        first = "cls" if inspect.isclass(cast(Any, function).__self__) else "self"
+        title = f"declares the hook `{point}` without `{first}`"
+        written = f"def {function.__name__}({', '.join((first, *_names(function)))})"
         yield _diagnostic(PluginCode.NOT_REGISTERED, name, title, (f"write `{written}`",))
         return
     takes = f"the hook may take {', '.join(f'`{argument}`' for argument in expected)}"

@@ -204,7 +204,8 @@ class SchedulingHooks:
         """Return the facts that decided the plugin's rejection of `node`, in words, by the reason of the
         rejection.
 
-        Only explanations ask, in a `state` for which `pre_filter` was called; it may have rejected the pod.
+        Only explanations ask, about several nodes in one `state` for which `pre_filter` was called; it may
+        have rejected the pod.
         """
 
     @hookspec

@@ -25,6 +25,7 @@ from kdsl.lang.unexpected import (
     INSTEAD_OF_REQUIRE,
     percent,
     string_before,
+    string_prefix,
     unexpected,
 )
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
@@ -242,6 +243,8 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     statement = problem.statement
     if "_ELSE" not in problem.accepts or statement is None or problem.previous is None:
         return None
+    if string_prefix(problem) is not None or any(string_before(problem)):
+        return None  # the string is part of the condition, or ends behind a quote that is missing before
     found = problem.found
     reason_follows = found is not None and (
         found.kind is PieceKind.STRING or found.text in ("unschedulable", "unresolvable", "pending")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lark import Token
@@ -80,6 +81,7 @@ _EXAMPLES = {
     "weight": ("the weight of a score is a whole number, such as `weight 1`",),
 }
 _DIRECTIONS = {"descending": "desc", "DESC": "desc", "ascending": "asc", "ASC": "asc"}
+_PREFIX = re.compile(r"""(?:u|f|rf|fr)(?=["'])""", re.IGNORECASE)
 _BLOCKS = frozenset({"predicate", "score", "queue", "preemption"})
 
 
@@ -102,8 +104,8 @@ def unexpected(problem: Problem) -> Diagnostic:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
         fixes = (Fix(f"write `{quoted}`", (Edit(bare, quoted),), Applicability.CERTAIN),)
-    if (prefix := _string_prefix(problem)) is not None:
-        fixes = (prefix,)
+    if (prefix := string_prefix(problem)) is not None:
+        hints, fixes = _without_prefix(problem, *prefix)
     elif previous is not None and previous.type == "_ELSE" and problem.word and not fixes:
         reason = problem.rest_of_line
         fixes = (Fix(f'write `"{reason.text}"`', (Edit(reason, f'"{reason.text}"'),)),)
@@ -117,13 +119,29 @@ def unexpected(problem: Problem) -> Diagnostic:
     )
 
 
-def _string_prefix(problem: Problem) -> Fix | None:
-    """Return the fix for a letter right before a string, as Python has them; None without one."""
-    after = problem.text[problem.at + len(problem.word) :][:1]
-    if problem.word not in ("f", "r", "rf", "b", "u") or after not in ('"', "'"):
+def string_prefix(problem: Problem) -> tuple[int, str] | None:
+    """Return the place of letters right before a string, as Python has them, and the letters; None without.
+
+    Where an expression may stand, they are read as a name, and the string is unexpected.
+    """
+    start, previous = problem.at, problem.previous
+    if problem.found is not None and problem.found.kind is PieceKind.STRING and previous is not None:
+        start = previous.start_pos or 0
+    letters = _PREFIX.match(problem.text, start)
+    if letters is None or problem.at not in (start, letters.end()):
         return None
-    title = f"a string needs no `{problem.word}`: remove it"
-    return Fix(title, (Edit(problem.span, ""),), Applicability.CERTAIN)
+    return start, letters[0]
+
+
+def _without_prefix(problem: Problem, start: int, letters: str) -> tuple[tuple[str, ...], tuple[Fix, ...]]:
+    """Return help and fixes for a string with letters of Python before it."""
+    is_in_expression = start < problem.at
+    if is_in_expression and "f" in letters.lower() and problem.found and "{" in problem.found.text:
+        return ("only reasons have `{…}` in a string; an expression joins texts with `+`",), ()
+    kept = "r" if "r" in letters.lower() else ""
+    title = f"a string needs no `{letters}`: {f'write `{kept}`' if kept else 'remove it'}"
+    edit = Edit(problem.locate(start, start + len(letters)), kept)
+    return (), (Fix(title, (edit,), Applicability.CERTAIN),)
 
 
 def string_before(problem: Problem) -> Iterator[Label]:

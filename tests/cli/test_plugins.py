@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -462,6 +463,14 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {schedulerName: hot
         ),
         ("None", ["1 node: racks: too hot (not now)", "1 node: racks: too loud (not now)"]),
         (
+            "{'too hot': ['', ''], 'too loud': ['', '90 dB']}",
+            [
+                "1 node: racks: too hot (not now)",
+                "1 node: racks: too loud (not now)",
+                "    n: 90 dB",
+            ],
+        ),
+        (
             "{'too hot': '38 C'}",
             [
                 '    n: unknown: running DecidedBy plugin "racks": TypeError: what decided is str: give a list,'
@@ -481,8 +490,27 @@ def test_a_plugin_explains_its_rejections(site: Site, answer: str, lines: list[s
     result = kdsl("explain", "p", *world)
     assert result.exit_code == 0, result.stderr
     assert [line for line in dict.fromkeys(result.stdout.splitlines()) if line in lines] == lines
+    assert "    n:" not in [line.rstrip() for line in result.stdout.splitlines()]
     document = json.loads(kdsl("explain", "p", *world, "-o", "json").stdout)
     Draft202012Validator(output_schema("Explanation")).validate(document)
+
+
+def test_a_plugin_prepares_its_explanations_once(site: Site) -> None:
+    nodes = "---\n".join(NODE.replace("name: n", f"name: n{at}") for at in range(3))
+    for name, text in {"hot.kdsl": HOT, "nodes.yaml": nodes, "pods.yaml": POD}.items():
+        Path(name).write_text(text)
+    code = DECIDES.replace('state.values["mine"] = pod.name', 'state.values["mine"] = node_names.append(1)')
+    code = code.replace("class Plugin", "node_names = []\n\nclass Plugin", 1)
+    code = code.replace("ANSWER", "{'too hot': [f'call {len(node_names)}'], 'too loud': []}")
+    (site.root / "kdsl_racks" / "plugin.py").write_text(code)
+    (site.root / "kdsl_racks" / "kdsl-plugin.yaml").unlink()
+    names = ["VolumeBinding", "DynamicResources", "racks"]
+    given = config("".join(f"- name: {name}\n" for name in names))
+    world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
+    document = kdsl("explain", "p", *world, "-o", "json").stdout
+    calls = re.findall(r"call (\d+)", document)
+    assert len(calls) >= 3
+    assert len(set(calls)) == 1
 
 
 @pytest.mark.parametrize(

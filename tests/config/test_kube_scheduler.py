@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 
 import pytest
 from kdsl.base.diagnostic import Severity
 from kdsl.base.span import Source
+from kdsl.config import misfits
 from kdsl.config.kube_scheduler import KubeSchedulerResult, read_kube_scheduler
+from kdsl.lang.yaml_tree import YamlNode
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -407,6 +410,11 @@ def test_a_missing_weight_is_said_beside_a_value_that_does_not_fit(
     ("body", "help_"),
     [
         ('parallelism: "16"', ("write `16` without quotes",)),
+        (
+            "profiles: [{plugins: {score: {disabled: ['*']}}}]",
+            ('write `{name: "*"}`',),
+        ),
+        ("profiles: [{plugins: {score: {disabled: 'yes'}}}]", ('a list of one is written `["yes"]`',)),
         ('parallelism: "16.5"', ()),
         ("percentageOfNodesToScore: 50%", ("write `50` without the `%`",)),
         ("leaderElection: {leaderElect: yes}", ("write `true`, without quotes",)),
@@ -422,3 +430,23 @@ def test_a_text_in_place_of_another_value_is_shown_without_its_quotes(
     body: str, help_: tuple[str, ...]
 ) -> None:
     assert [each.help for each in read(body).diagnostics] == [help_]
+
+
+def test_what_does_not_fit_is_found_in_a_time_in_proportion_to_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = 0
+    inner = misfits._inner
+
+    def counted(node: YamlNode) -> Iterable[YamlNode]:
+        nonlocal asked
+        asked += 1
+        return inner(node)
+
+    monkeypatch.setattr(misfits, "_inner", counted)
+    calls = []
+    for extenders in (20, 80):
+        asked = 0
+        read("extenders:\n" + "- {urlPrefix: http://a, filterVerb: f, weight: bad}\n" * extenders)
+        calls.append(asked)
+    assert calls[1] < 5 * calls[0]

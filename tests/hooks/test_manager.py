@@ -118,13 +118,21 @@ def test_methods_without_self_are_errors() -> None:
         @hookimpl
         def reserve(state: Any, pod: Any) -> None: ...
 
+        @classmethod
+        @hookimpl
+        def permit(pod) -> None: ...  # type: ignore[no-untyped-def]  # noqa: N804
+
     assert [(one.code, one.title, one.help) for one in register(Selfless())] == [
         (
             "K1007",
-            f"plugin `mine` declares the hook `{hook}` without `self`",
+            f"plugin `mine` declares the hook `{hook}` without `{names.split(',')[0]}`",
             (f"write `def {hook}({names})`",),
         )
-        for hook, names in (("events", "self"), ("filter_node", "self, state, pod, node"))
+        for hook, names in (
+            ("events", "self"),
+            ("filter_node", "self, state, pod, node"),
+            ("permit", "cls, pod"),
+        )
     ]
 
 

@@ -262,6 +262,13 @@ ELSEWHERE = changed(claim("x", storageClassName="dynamic"), annotations={SELECTE
                 ]
             },
         ),
+        (
+            [
+                claim("x", bound="pv"),
+                volume("pv", phase="Bound", nodeAffinity={"required": {"nodeSelectorTerms": [{}]}}),
+            ],
+            {WRONG_NODE: ["volume pv of claim x is on no node: its node affinity has no valid term"]},
+        ),
         ([ELSEWHERE], {NO_VOLUME: ["claim x was assigned to node b"]}),
         (
             [

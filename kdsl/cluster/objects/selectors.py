@@ -114,6 +114,11 @@ class FieldRequirement(Struct, frozen=True):
     is_equal: bool
     value: str
 
+    @property
+    def text(self) -> str:
+        """Return the condition as `kubectl get --field-selector` takes it."""
+        return f"{self.field}{'=' if self.is_equal else '!='}{self.value}"
+
     def holds(self, name: str) -> bool:
         return ((name if self.field == _NAME_FIELD else "") == self.value) is self.is_equal
 
@@ -134,6 +139,11 @@ class SelectorTerm(Struct, frozen=True):
     def label_keys(self) -> frozenset[str] | None:
         """The label keys that decide whether a node matches; None where other facts decide, too."""
         return None if self.fields else frozenset(one.key for one in self.labels)
+
+    @property
+    def text(self) -> str:
+        labels = [one.text for one in self.labels]
+        return " and ".join((*labels, *(one.text for one in self.fields)))
 
     def matches(self, node: Selectable) -> bool:
         labels = node.labels
@@ -173,6 +183,11 @@ class NodeSelector(Struct, frozen=True):
         keys = [term.label_keys for term in self.terms]
         known = [each for each in keys if each is not None]
         return frozenset[str]().union(*known) if len(known) == len(keys) else None
+
+    @property
+    def text(self) -> str:
+        """Return the terms in words; empty without terms, which match no node."""
+        return " or ".join(term.text for term in self.terms)
 
     def matches(self, node: Selectable) -> bool:
         """Return whether some term matches `node`."""

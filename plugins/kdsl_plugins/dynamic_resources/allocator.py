@@ -18,6 +18,7 @@ from kdsl_plugins.dynamic_resources.node_groups import NodeGroups
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
 from kdsl_plugins.dynamic_resources.requests import PodRequests
 from kdsl_plugins.dynamic_resources.search import Choices, Search
+from kdsl_plugins.dynamic_resources.shortages import Holders, Shortages
 from kdsl_plugins.dynamic_resources.steps import NODE_STEPS, PATIENCE, Steps
 from kdsl_plugins.dynamic_resources.usage import Usage
 
@@ -52,6 +53,7 @@ class Allocator:
         self._steps = Steps()
         self._answers: dict[str, _Answer] = {}
         self._places: dict[object, Places | None] = {}
+        self._holders: Holders | None = None
 
     @staticmethod
     def of(
@@ -104,6 +106,13 @@ class Allocator:
         if isinstance(answer, AllocationError):
             raise AllocationError(str(answer), answer.is_local)
         return answer
+
+    def shortages(self, node: NodeInfo, resources: Mapping[str, str]) -> Shortages:
+        """Return what a node lacks; `resources` are those behind the requests of a claim to be made."""
+        if self._holders is None:
+            self._holders = self._usage.holders()
+        pools = self._slices.pools_on(node)
+        return Shortages(self._requests, resources, pools, self._usage, self._holders, self._conditions, node)
 
     def _found(self, node: NodeInfo) -> Found | None:
         # Usage that cannot be read is an error on all nodes.

@@ -23,6 +23,7 @@ from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_scor
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.extended import extended_requests
 from kdsl_plugins.dynamic_resources.node_groups import ALONE
+from kdsl_plugins.dynamic_resources.shortages import Shortages
 
 if TYPE_CHECKING:
     from kdsl.cluster.api.device_objects import DeviceClass
@@ -68,12 +69,13 @@ class Attempt:
     """The keys of allocated claims that some node cannot use."""
     _everywhere: Wanted | None = None
     _wanted: dict[tuple[str, ...], Wanted] = field(default_factory=dict)
-    _places: tuple[tuple[str, NodeSelector], ...] = ()
+    places: Mapping[str, NodeSelector] = field(default_factory=dict)
+    """The nodes that can use the devices of allocated claims, by the key of the claim."""
     _unusable: frozenset[str] = frozenset()
     _others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._places = tuple(_places(self.claims))
+        self.places = dict(_places(self.claims))
         self._unusable = frozenset(key_of(one) for one in self.claims if not is_usable(one, self.now))
         if self.extended is None:
             self._everywhere = self._wanted_without(())
@@ -124,7 +126,7 @@ class Attempt:
         """Return the first node of each group with one answer, and the place of each node's one among them;
         None if the nodes have to be asked one by one.
         """
-        if self.left_over is not None or self._places or self._unusable:
+        if self.left_over is not None or self.places or self._unusable:
             return None
         wanted = self._wanted_on_all(nodes)
         found = None if wanted is None or wanted.allocator is None else wanted.allocator.groups(nodes)
@@ -149,13 +151,26 @@ class Attempt:
                 return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
             if found is None:
                 return NO_DEVICES
-        if self._places or self._unusable:
-            unavailable = {key for key, selector in self._places if not selector.matches(node)}
-            unavailable |= self._unusable
+        if self.places or self._unusable:
+            unavailable = self.unavailable_on(node)
             self.unavailable |= unavailable
             if unavailable:
                 return NOT_HERE
         return None
+
+    def unavailable_on(self, node: NodeInfo) -> set[str]:
+        """Return the keys of the allocated claims that a node cannot use."""
+        return {key for key, selector in self.places.items() if not selector.matches(node)} | self._unusable
+
+    def lacking(self, node: NodeInfo) -> list[str]:
+        """Return the extended resources that neither a node nor a device class offers."""
+        return [name for name in self._others if node.allocatable.amount(name) == 0]
+
+    def shortages(self, node: NodeInfo) -> Shortages:
+        """Return what a node lacks for the new claims."""
+        wanted = self._wanted_on(node)
+        assert wanted.allocator is not None
+        return wanted.allocator.shortages(node, {one.request: one.resource for one in wanted.mappings})
 
     def found_on(self, node: NodeInfo) -> Found | None:
         """Return the devices of a node that passed for the new claims; None without new claims."""

@@ -18,10 +18,12 @@ from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, ho
 from kdsl_plugins.dynamic_resources.allocator import Allocator
 from kdsl_plugins.dynamic_resources.attempt import Attempt
 from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
+from kdsl_plugins.dynamic_resources.facts import facts_of
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, problem_of
 
 if TYPE_CHECKING:
     import numpy as np
+    from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.catalog import Catalog
     from kdsl.cluster.snapshot.events import ClusterEvent
@@ -32,6 +34,7 @@ MOST_USERS: Final = 256
 """The most users of a claim."""
 _STATE: Final = "DynamicResources"
 _PLAN: Final = "DynamicResources/plan"
+_FACTS: Final = "DynamicResources/facts"
 _SKIP: Final = Status(Code.SKIP)
 _NO_CLAIMS: Final = object()
 """The state of an attempt whose pod has no claims to care about."""
@@ -100,6 +103,8 @@ class DynamicResources:
         try:
             claims = tuple(self._usable_claims(pod, catalog))
         except ClaimProblemError as problem:
+            if problem.fact:
+                state.values[_FACTS] = {str(problem): [problem.fact]}
             return Status(Code.UNRESOLVABLE, (str(problem),))
         has_extended = bool(pod.device_resources)
         if not claims and not has_extended:
@@ -129,7 +134,8 @@ class DynamicResources:
             claim = catalog.resource_claims[key]
             if claim.status.allocation is not None:
                 if len(claim.status.reserved_for) >= MOST_USERS and not is_reserved_for(claim, pod.uid):
-                    raise ClaimProblemError("resourceclaim in use")
+                    fact = f"claim {claim.metadata.name} has {MOST_USERS} users, the most of a claim"
+                    raise ClaimProblemError("resourceclaim in use", fact)
             elif key in pending:
                 raise ClaimProblemError(f"resource claim {key} is in the process of being allocated")
             else:
@@ -146,6 +152,15 @@ class DynamicResources:
         attempt = state.values[_STATE]
         assert isinstance(attempt, Attempt)
         return attempt.statuses(nodes)
+
+    @hookimpl
+    def decided_by(self, state: CycleState, node: NodeInfo) -> dict[str, list[str]]:
+        """Return the claims and requests behind a rejection, and what the node lacks for them."""
+        early = state.values.get(_FACTS)
+        if isinstance(early, dict):
+            return early
+        attempt = state.values.get(_STATE)
+        return facts_of(attempt, node) if isinstance(attempt, Attempt) else {}
 
     @hookimpl
     def post_filter(self, state: CycleState, pod: PodInfo) -> Status:

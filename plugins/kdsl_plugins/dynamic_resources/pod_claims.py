@@ -16,7 +16,11 @@ Find = Callable[[str], ResourceClaim | None]
 
 
 class ClaimProblemError(Exception):
-    """The pod must wait for a change of its claims."""
+    """The pod must wait for a change of its claims. `fact` is what the text lacks for a reader."""
+
+    def __init__(self, text: str, fact: str = "") -> None:
+        super().__init__(text)
+        self.fact = fact
 
 
 def claims_of(pod: PodInfo) -> tuple[str, ...]:

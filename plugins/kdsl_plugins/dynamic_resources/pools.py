@@ -61,6 +61,11 @@ class Pool:
         return (self.driver, self.name)
 
     @property
+    def is_usable(self) -> bool:
+        """Whether devices may be taken from the pool."""
+        return not (self.is_incomplete or self.is_invalid)
+
+    @property
     def has_binding_conditions(self) -> bool:
         return any(each.device.binding_conditions for each in self.devices)
 

@@ -80,8 +80,8 @@ class Search:
         self._requests, self._claims = requests, requests.claims
         self._pools, self._node = pools, node
         self._usage, self._conditions, self._steps = usage, conditions, steps
-        usable = [pool for pool in pools if not (pool.is_incomplete or pool.is_invalid)]
-        self._devices = [device for pool in usable for device in pool.devices]
+        usable = [pool for pool in pools if pool.is_usable]
+        self.devices = [device for pool in usable for device in pool.devices]
         self._free = [device for pool in usable for device in usage.free(pool)]
         self._kinds: dict[PoolDevice, int] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -153,7 +153,7 @@ class Search:
                 raise request.fail(f"asks for all devices, but resource pool {pool} is currently {state}")
             for device in pool.devices:
                 self._steps.take()
-                if self._is_selected(request, device) and self._share(request, device) is not None:
+                if self._is_selected(request, device) and self.share(request, device) is not None:
                     found.append(device)
         return found
 
@@ -214,7 +214,7 @@ class Search:
         """Return the devices for a request, and the places where to look for the next one."""
         if request.is_for_all:
             return self._all[request], range(at.device, at.device + 1)
-        source = self._devices if request.has_admin_access else self._free
+        source = self.devices if request.has_admin_access else self._free
         return source, range(at.start, len(source))
 
     def _leave(self, stack: _Stack) -> None:
@@ -239,7 +239,7 @@ class Search:
         is_taken = claim in takers if request.has_admin_access else takers or device.id in self._usage.devices
         if is_taken or not (request.is_for_all or self._is_selected(request, device)):
             return None
-        share = self._share(request, device)
+        share = self.share(request, device)
         if share is None or (device.device.taints and not request.tolerates(device)):
             return None
         return Chosen(request, device, share if device.device.allow_multiple_allocations else None)
@@ -253,7 +253,7 @@ class Search:
             known = (
                 kind_of(device, self._requests.attributes),
                 self._conditions.answers(self._requests.conditions, device),
-                self._is_here(device),
+                self.is_here(device),
                 device.id in self._usage.devices,
                 frozen(self._usage.shared.get(device.id)),
             )
@@ -266,9 +266,9 @@ class Search:
     def _is_selected(self, request: Request, device: PoolDevice) -> bool:
         if not self._conditions.hold(request.selectors, device):
             return False
-        return self._is_here(device)
+        return self.is_here(device)
 
-    def _is_here(self, device: PoolDevice) -> bool:
+    def is_here(self, device: PoolDevice) -> bool:
         """Return whether the node can use a device of its pools."""
         if not device.slice.spec.per_device_node_selection:
             return True
@@ -277,7 +277,7 @@ class Search:
             here = self._here[device] = NodeMatch.of_device(device.device).matches(self._node)
         return here
 
-    def _share(self, request: Request, device: PoolDevice) -> Mapping[str, Quantity] | None:
+    def share(self, request: Request, device: PoolDevice) -> Mapping[str, Quantity] | None:
         """Return the capacity that a request consumes of a device, None where it has too little."""
         wants_capacity = request.spec.capacity is not None and bool(request.spec.capacity.requests)
         shared = self._usage.shared.get(device.id)

@@ -9,6 +9,7 @@ from kdsl.base.change_log import ChangeLog
 from kdsl.base.counts import change_count
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.device_objects import ResourceClaim
+from kdsl.cluster.snapshot.catalog import key_of
 
 from kdsl_plugins.dynamic_resources.amounts import read, rest, total
 from kdsl_plugins.dynamic_resources.devices import DeviceId, PoolDevice
@@ -55,6 +56,15 @@ class Usage:
 
     def has(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shared
+
+    def holders(self) -> dict[DeviceId, list[str]]:
+        """Return the keys of the claims that have a device for themselves."""
+        found: dict[DeviceId, list[str]] = {}
+        for claim in self._claims.values():
+            for result in () if claim.status.allocation is None else claim.status.allocation.devices.results:
+                if not result.admin_access and not result.share_id:
+                    found.setdefault((result.driver, result.pool, result.device), []).append(key_of(claim))
+        return found
 
     def free(self, pool: Pool) -> tuple[PoolDevice, ...]:
         """Return the devices of a pool that no claim has for itself."""

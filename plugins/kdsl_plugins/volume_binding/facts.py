@@ -36,10 +36,9 @@ def _of_bound(claim: PodClaim) -> str:
     if claim.volume is None:
         return f"claim {claim.name} is bound to volume {claim.volume_name}, which does not exist"
     selector = claim.volume.node_affinity
-    terms = () if selector is None else selector.terms
-    places = [" and ".join(one.text for one in term.labels) or "no node" for term in terms]
-    where = " or ".join(places) or "no label"
-    return f"volume {claim.volume_name} of claim {claim.name} is on nodes with {where}"
+    where = "" if selector is None else selector.text
+    places = f"nodes with {where}" if where else "no node: its node affinity has no valid term"
+    return f"volume {claim.volume_name} of claim {claim.name} is on {places}"
 
 
 def _of_wanted(reason: str, wanted: Wanted, node: NodeInfo) -> str:
