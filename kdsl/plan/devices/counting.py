@@ -112,8 +112,8 @@ class _RequestCounts:
         request, sizes = attempt.request, cards.sizes
         order: list[Array] | None = None
         try:
-            # Keys of few cards are mostly known, from other pods of this signature. Nodes may have only cards of
-            # other kinds.
+            # Keys of few cards are mostly known, from other pods of this signature. Columns need a card, and
+            # nodes may have only cards of other kinds.
             if len(cards.different) >= (1 if takes else FEW_CARDS):
                 order = self._order.columns(cards.variable(), classes.live, attempt.demand, self._at, request)
             if order is None:
