@@ -18,11 +18,13 @@ from kdsl.base.clock import ManualClock
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices import counting, inventories
-from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.answers import CardAnswers, _Memo
 from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.classes import InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
@@ -33,6 +35,7 @@ from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.memo.answers import ByRow
 
 from tests.devices.farm import Farm, choices, node, pod, rules
 
@@ -450,3 +453,18 @@ def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     assert read["devices.mthreads.Mthreads"] == ("mthreads.ai/nouse-gpuuuid", "mthreads.ai/use-gpuuuid")
     ascend = read["devices.ascend.Ascend910B3"]
     assert ascend is not None and "hami.io/use-Ascend910B3-uuid" in ascend
+
+
+def test_scores_of_outcomes_are_copied_at_once() -> None:
+    memo = _Memo(0, ByRow(LiveSnapshot(), np.dtype(np.int32)))
+    outcomes = [
+        np.float32(2.5),
+        Status(Code.UNSCHEDULABLE, ("a",)),
+        np.float32(0.1),
+        Status(Code.ERROR, ("b",)),
+    ]
+    numbers = [memo.number(each) for each in (*outcomes, outcomes[0])]
+    assert numbers == [0, -1, 1, -2, 0]
+    assert memo.scores(np.array(numbers, np.int32)).tolist() == [2.5, 0.0, float(np.float32(0.1)), 0.0, 2.5]
+    # In a busy cluster there is a score for each node: one by one they would take longer than the decision.
+    assert memoryview(memo._scores).itemsize == 8

@@ -13,7 +13,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.devices.demand import Demand
 
 from tests.bench import shapes, unlike_cards
-from tests.devices.farm import Farm, choices, rules
+from tests.devices.farm import Farm, choices, pod, rules
 from tests.devices.test_answers import check_one, devices_of
 
 RULES = """kdsl 1
@@ -54,3 +54,12 @@ def test_nodes_of_a_vendor_are_asked_together(
         check_one(farm, plugin, wanted)
         farm.place(wanted)
     assert any(node.pods for node in farm.cluster.nodes())
+
+
+def test_nodes_may_have_cards_of_other_vendors_only(found: RuleSet) -> None:
+    read = [msgspec.convert(each, Node, strict=False) for each in shapes.nodes("unlike-ascend", 2)]
+    farm = Farm(found, "all", *map(NodeFacts.of, read))
+    # The cards that a container takes are not there for the next one.
+    refused = farm.place(pod("p", containers=2))
+    assert refused.faults == ()
+    assert {each.reason: each.nodes for each in refused.rejections} == {"NodeInsufficientDevice": 2}

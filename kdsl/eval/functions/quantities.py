@@ -1,5 +1,7 @@
-"""Quantities and resources: exact, in thousand-millionths of a unit, bounded like `kdsl.base.quantity`. A
-resource that is not named is zero. And semantic versions, which are compared by the same functions.
+"""Quantities, resources and semantic versions, which share their comparisons.
+
+Amounts are exact, in thousand-millionths of a unit, bounded like `kdsl.base.quantity`. A resource that is not
+named is zero.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def ratio(left: Quantity, right: Quantity) -> float:
     return left.ratio(right)
 
 
-from_text = reading(parse_quantity)
+to_quantity = reading(parse_quantity)
 to_semver = reading(parse_semver)
 
 
@@ -73,8 +75,8 @@ def _sign(quantity: Quantity) -> int:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "quantity": from_text,
-    "isQuantity": succeeds(from_text),
+    "quantity": to_quantity,
+    "isQuantity": succeeds(to_quantity),
     "ratio": ratio,
     "asInteger": as_integer,
     "isInteger": lambda quantity: quantity.is_integer,

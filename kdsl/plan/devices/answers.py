@@ -6,6 +6,7 @@ alone.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +56,8 @@ class _Memo:
     rows: ByRow
     shared: dict[ClassKey | None, int] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
-    _scores: list[float] = field(default_factory=list)
+    # First the score of all statuses, then those by number, as an array that grows like a list.
+    _scores: array[float] = field(default_factory=lambda: array("d", (0.0,)))
     _numbers: dict[float | Status, int] = field(default_factory=dict)
 
     @property
@@ -76,15 +78,14 @@ class _Memo:
                 number = -len(self.statuses)
                 self.statuses.append(key)
             else:
-                number = len(self._scores)
+                number = len(self._scores) - 1
                 self._scores.append(key)
             self._numbers[key] = number
         return number
 
     def scores(self, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the scores of outcomes; 0 for statuses."""
-        # Statuses have the negative numbers: those of the last 0.
-        found: NDArray[np.float64] = np.array([*self._scores, 0.0]).take(np.maximum(numbers, -1))
+        found: NDArray[np.float64] = np.array(self._scores).take(np.maximum(numbers, -1) + 1)
         return found
 
 

@@ -112,8 +112,9 @@ class _RequestCounts:
         request, sizes = attempt.request, cards.sizes
         order: list[Array] | None = None
         try:
-            # Keys of few cards are mostly known, from other pods of this signature.
-            if takes or len(cards.different) >= FEW_CARDS:
+            # Keys of few cards are mostly known, from other pods of this signature. Columns need a card, and
+            # nodes may have only cards of other kinds.
+            if len(cards.different) >= (1 if takes else FEW_CARDS):
                 order = self._order.columns(cards.variable(), classes.live, attempt.demand, self._at, request)
             if order is None:
                 # A card that cannot be put in order is an error.
