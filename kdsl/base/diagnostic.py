@@ -29,6 +29,7 @@ _NEAR = 0.7
 _NEAR_SHORT = 0.6
 _SHORT = 4
 _SLIP = 2
+_TINY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +116,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
 def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[Fix, ...]]:
     """Return the known name near to `name`: a fix where only one is near, a help line where several are.
 
-    Both are empty where none is near. `span` is the span of `name`. A much longer or shorter name is likely
-    another word, not a slip: `deviceResources` is no fix for `resources`.
+    Both are empty where none is near. `span` is the span of `name`. Some names are likely another word, not a
+    slip: much longer or shorter ones, as `deviceResources` for `resources`, and short ones with a letter
+    replaced, as `cpu` for `gpu`.
     """
     near = _near(name, known)
-    if len(near) != 1 or span.text != name or _difference(name, near[0]) > _SLIP:
+    if len(near) != 1 or span.text != name or not _is_slip(name, near[0]):
         return did_you_mean(name, known), ()
     edit = Edit(span, near[0])
     return (), (Fix(f"did you mean `{near[0]}`?", (edit,), Applicability.CERTAIN),)
 
 
-def _difference(name: str, known: str) -> int:
-    return abs(len(name.rpartition(".")[2]) - len(known.rpartition(".")[2]))
+def _is_slip(name: str, known: str) -> bool:
+    name, known = name.rpartition(".")[2], known.rpartition(".")[2]
+    if len(name) == len(known) <= _TINY:
+        return sorted(name.lower()) == sorted(known.lower())
+    return abs(len(name) - len(known)) <= _SLIP
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:

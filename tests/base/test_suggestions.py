@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.base.diagnostic import did_you_mean, nearest
+from kdsl.base.diagnostic import did_you_mean, nearest, suggest
 from kdsl.base.quantity import meant_quantity
+from kdsl.base.span import Source, Span
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,24 @@ from kdsl.base.quantity import meant_quantity
 def test_nearest(name: str, known: list[str], meant: str | None) -> None:
     assert nearest(name, known) == meant
     assert did_you_mean(name, known) == (() if meant is None else (f"did you mean `{meant}`?",))
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "is_fix"),
+    [
+        ("fro", "for", True),
+        ("fr", "for", True),
+        ("lte", "LET", True),
+        # Perhaps another word.
+        ("foo", "for", False),
+        ("cpu", "gpu", False),
+        ("resources", "deviceResources", False),
+    ],
+)
+def test_only_a_slip_has_a_fix(name: str, known: str, is_fix: bool) -> None:
+    lines, fixes = suggest(Span(Source("f", name), 0, len(name)), name, [known])
+    said = [fix.title for fix in fixes] if is_fix else list(lines)
+    assert said == [f"did you mean `{known}`?"] and bool(fixes) is is_fix
 
 
 @pytest.mark.parametrize(
