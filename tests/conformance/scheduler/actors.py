@@ -100,13 +100,20 @@ class LoopActor:
 
     async def idle(self) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        while not (hasattr(self._process, "watches") and self._process.watches.is_ready):
+        while not self._is_ready():
             if self._task.done():
                 self._task.result()
             if time.monotonic() > deadline:
-                raise TimeoutError("the scheduler does not know the cluster")
+                raise TimeoutError("the scheduler does not know the cluster, or does not lead")
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)
+
+    def _is_ready(self) -> bool:
+        """Return whether it knows the cluster, and leads if leaders are elected: an event about that follows."""
+        process = self._process
+        if not (hasattr(process, "watches") and process.watches.is_ready):
+            return False
+        return process.leader is None or process.leader.is_leader
 
     async def signal(self, *, is_kill: bool) -> None:
         assert not is_kill, "a process is needed for that"
