@@ -1,4 +1,4 @@
-"""Ctrl-C, distinguished from a `KeyboardInterrupt` that some code raises by itself."""
+"""The signals that end a process; Ctrl-C, distinguished from a `KeyboardInterrupt` that some code raises."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Final
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+"""The signals that end a process."""
 
 
 class Interrupted(KeyboardInterrupt):

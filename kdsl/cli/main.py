@@ -20,7 +20,7 @@ from kdsl import __version__
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.base.garbage import collect_seldom
-from kdsl.base.interrupt import listen
+from kdsl.base.interrupt import SIGNALS, listen
 from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 
 COMMANDS = {
@@ -54,9 +54,6 @@ SECTIONS = {
     "About kdsl": ("plugins", "schema", "version"),
 }
 """The commands in the order and under the titles of `kdsl --help`."""
-
-
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class LazyGroup(click.Group):
@@ -112,7 +109,7 @@ def main(name: str = "kdsl") -> None:
     # Registered first, it is called last: what is left then takes no longer than a signal.
     atexit.register(_ignore_signals)
     code = run(sys.argv[1:], name)
-    for number in _SIGNALS:
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             # The command has its result: a signal from here on ends the process with it.
             signal.signal(number, lambda *_: os._exit(code))
@@ -120,7 +117,7 @@ def main(name: str = "kdsl") -> None:
 
 
 def _ignore_signals() -> None:
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 

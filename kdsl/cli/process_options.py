@@ -15,6 +15,7 @@ import click
 
 from kdsl import __version__
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.interrupt import SIGNALS
 from kdsl.base.times import SECOND, parse_duration
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
-SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-"""The signals that end a process."""
 _LOG: Final = logging.getLogger(__name__)
 
 

@@ -82,10 +82,9 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
 
     With `skips_unknown`, plugins without a counterpart in kdsl are left out, with a warning.
     """
-    fitting, found = fitting_document(source, kube_scheduler_schema(), "configuration")
-    if fitting is None:
+    written, fitting, found = fitting_document(source, kube_scheduler_schema(), "configuration")
+    if written is None or fitting is None:
         return KubeSchedulerResult(None, found)
-    written = without_nulls(read_yaml(source).documents[0]) if found else fitting
     reader = _Reader(fitting, written)
     configuration = reader.configuration()
     if found:
@@ -139,27 +138,29 @@ def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def fitting_document(
     source: Source, schema: Mapping[str, Any], noun: str
-) -> tuple[YamlNode | None, tuple[Diagnostic, ...]]:
-    """Read the one document of a text; return the part that fits the schema, None without one, and errors."""
+) -> tuple[YamlNode | None, YamlNode | None, tuple[Diagnostic, ...]]:
+    """Read the one document of a text; return it and the part that fits the schema, None without one, and
+    errors.
+    """
     read = read_yaml(source)
     if not read.is_readable:
-        return None, read.diagnostics
+        return None, None, read.diagnostics
     if len(read.documents) != 1:
-        return None, (not_one(source, read.documents, f"a {noun}"),)
-    root = without_nulls(read.documents[0])
+        return None, None, (not_one(source, read.documents, f"a {noun}"),)
+    root = _without_nulls(read.documents[0])
     found = (*read.diagnostics, *misfits(root, schema))
     # Without a right `apiVersion` the rest can be read.
-    return (fitting_part(root, {**schema, "required": []}) if found else root), found
+    return root, (fitting_part(root, {**schema, "required": []}) if found else root), found
 
 
-def without_nulls(node: YamlNode) -> YamlNode:
+def _without_nulls(node: YamlNode) -> YamlNode:
     """Return a tree without keys that have no value: kube-scheduler treats them as absent."""
     match node:
         case YamlMapping(span, entries):
             kept = [(key, value) for key, value in entries if not _is_null(value)]
-            return YamlMapping(span, tuple((key, without_nulls(value)) for key, value in kept))
+            return YamlMapping(span, tuple((key, _without_nulls(value)) for key, value in kept))
         case YamlSequence(span, items):
-            return YamlSequence(span, tuple(map(without_nulls, items)))
+            return YamlSequence(span, tuple(map(_without_nulls, items)))
         case _:
             return node
 

@@ -264,7 +264,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
 
 
 def _unquoted(error: ValidationError) -> tuple[str, ...]:
-    """Return the help for a text where another scalar belongs, or a mapping with one required key."""
+    """Return the help for a text where another scalar belongs, or a mapping that needs a name alone."""
     value: Any = error.instance
     rule: Any = error.validator_value
     wanted = _listed(rule)
@@ -278,10 +278,8 @@ def _unquoted(error: ValidationError) -> tuple[str, ...]:
         if amount is None or (amount[2] and "number" not in wanted):
             return ()
         return (f"write `{value.rstrip('%')}` without {'the `%`' if amount[3] else 'quotes'}",)
-    required = part.get("required", ())
-    is_named = wanted == ["object"] and len(required) == 1 and required[0] == "name"
-    if is_named:
-        return (f"write `{{{required[0]}: {_in_brackets(value)}}}`",)
+    if wanted == ["object"] and [*part.get("required", ())] == ["name"]:
+        return (f"write `{{name: {_in_brackets(value)}}}`",)
     return ()
 
 

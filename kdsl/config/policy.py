@@ -17,10 +17,10 @@ from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
-from kdsl.config.kube_scheduler import SKIP_OR_WRITE, fitting_document, skipped, without_nulls
+from kdsl.config.kube_scheduler import SKIP_OR_WRITE, fitting_document, skipped
 from kdsl.config.misfits import node_at, place_of, places_of, unfit_keys
 from kdsl.config.schema_files import read_schema
-from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
+from kdsl.lang.yaml_tree import YamlNode, to_plain
 
 POLICY: Final = "Policy"
 ORDER: Final = (
@@ -99,10 +99,9 @@ def read_policy(source: Source, *, skips_unknown: bool = False) -> PolicyResult:
     With `skips_unknown`, predicates and priorities without a counterpart in kdsl are left out, with a
     warning.
     """
-    fitting, found = fitting_document(source, policy_schema(), "policy")
-    if fitting is None:
+    written, fitting, found = fitting_document(source, policy_schema(), "policy")
+    if written is None or fitting is None:
         return PolicyResult(None, found)
-    written = without_nulls(read_yaml(source).documents[0]) if found else fitting
     reader = _Reader(fitting, [each.span for each in found if each.span], written)
     policy = reader.policy()
     more = skipped(reader.found) if skips_unknown else reader.found

@@ -10,11 +10,11 @@ import time
 from random import SystemRandom
 from typing import Final
 
+from kdsl.base.interrupt import SIGNALS
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
 from kdsl.live.services import Service
 
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _SAME_REQUEST: Final = 0.3
 """Seconds after a signal in which others say the same: `timeout` signals the process, and then its group."""
 
@@ -40,7 +40,6 @@ def host_name() -> str:
 async def _run(options: RunOptions, service: Service | None) -> str:
     process = SchedulerProcess(options, SystemRandom(), service)
     loop = asyncio.get_running_loop()
-
     first: float | None = None
 
     def stop(number: int, frame: object) -> None:
@@ -54,7 +53,7 @@ async def _run(options: RunOptions, service: Service | None) -> str:
             os._exit(1)
 
     # Not as handlers of the loop, which may be busy with the rules when the second signal comes.
-    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
         await process.run()
         return process.report()

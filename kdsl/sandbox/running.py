@@ -6,19 +6,18 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import Any
 
 import uvloop
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, KdslError, reason_of
+from kdsl.base.interrupt import SIGNALS
 from kdsl.sandbox.admin import throw_switch
 from kdsl.sandbox.loading import load
 from kdsl.sandbox.model.resources import NODES, PODS
 from kdsl.sandbox.options import SandboxOptions
 from kdsl.sandbox.sandbox import Sandbox
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 async def serve(
@@ -42,7 +41,7 @@ async def serve(
         complain()
     _throw(sandbox, faults)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, _end, ended, number)
     try:
         async with sandbox:
@@ -55,7 +54,7 @@ async def serve(
 
 def run(serving: Coroutine[Any, Any, bool]) -> bool:
     """Run `serve` on an event loop of its own."""
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(serving)

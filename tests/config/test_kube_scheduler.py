@@ -355,7 +355,7 @@ _CONSTRAINTS = "defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfia
             "{ignoredResources: x, scoringStrategy: {type: RequestedToCapacityRatio, resources: [{name: 5}], odd: 1}}",
             ["args.ignoredResources` must be", "resources[0].name` must be", "unknown key", _SHAPELESS],
         ),
-        # What does not fit may be what seems to be missing.
+        # The value that does not fit may be the one that seems to be missing.
         (
             "NodeResourcesFit",
             "{scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: 5}}",

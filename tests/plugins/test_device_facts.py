@@ -1,4 +1,4 @@
-"""What decided a rejection by DynamicResources, in words: per request what a node lacks."""
+"""The facts that decided a rejection by DynamicResources, in words: the lack of a node for each request."""
 
 from random import Random
 from typing import Any
@@ -34,7 +34,7 @@ from tests.plugins.devices import (
     request,
     slice_of,
 )
-from tests.plugins.test_device_search_laws import some_claim, some_device
+from tests.plugins.test_device_search_laws import some_claim, some_slices
 from tests.plugins.test_extended_resources import CLASS as EXTENDED
 from tests.plugins.test_extended_resources import GPU, pod
 
@@ -176,12 +176,7 @@ def test_each_request_that_is_named_finds_no_devices_alone() -> None:
     named = 0
     for seed in range(400):
         random = Random(seed)
-        sets = [{"name": "set", "counters": {"cores": {"value": random.choice(["0", "2"])}}}]
-        devices = [some_device(random, at) for at in range(random.randint(1, 4))]
-        slices = [
-            slice_of(name="counters", pool="p", count=2, sharedCounters=sets),
-            slice_of(*devices, name="devices", pool="p", count=2),
-        ]
+        slices = some_slices(random, cores=["0", "2"], most=4)
         claims = [some_claim(random, f"c{at}") for at in range(random.randint(1, 2))]
         in_use = [allocated("d0", pool="p")] if random.random() < 0.5 else []
         found = allocator(claims, slices, in_use)

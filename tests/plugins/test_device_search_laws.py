@@ -36,6 +36,16 @@ def some_device(random: Random, at: int) -> dict[str, Any]:
     return device(f"d{at}", attributes, **fields)
 
 
+def some_slices(random: Random, cores: list[str], most: int) -> list[Any]:
+    """Return a pool with up to `most` devices, and a counter with one of the amounts."""
+    sets = [{"name": "set", "counters": {"cores": {"value": random.choice(cores)}}}]
+    devices = [some_device(random, at) for at in range(random.randint(1, most))]
+    return [
+        slice_of(name="counters", pool="p", count=2, sharedCounters=sets),
+        slice_of(*devices, name="devices", pool="p", count=2),
+    ]
+
+
 def some_request(random: Random, name: str) -> dict[str, Any]:
     count: int | str = random.choice([1, 1, 2, 3, "All"])
     weights = (6, 3, 2, 1, 1)
@@ -68,12 +78,7 @@ def some_claim(random: Random, name: str) -> Any:
 def answer(seed: int) -> object:
     """Return the answer for a case that is drawn from a seed."""
     random = Random(seed)
-    sets = [{"name": "set", "counters": {"cores": {"value": random.choice(["2", "4"])}}}]
-    devices = [some_device(random, at) for at in range(random.randint(1, 6))]
-    slices = [
-        slice_of(name="counters", pool="p", count=2, sharedCounters=sets),
-        slice_of(*devices, name="devices", pool="p", count=2),
-    ]
+    slices = some_slices(random, cores=["2", "4"], most=6)
     claims = [some_claim(random, f"c{at}") for at in range(random.randint(1, 2))]
     in_use = [allocated("d0", pool="p")] if random.random() < 0.3 else []
     try:

@@ -142,6 +142,7 @@ class SelectorTerm(Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        """Return the conditions in words."""
         labels = [one.text for one in self.labels]
         return " and ".join((*labels, *(one.text for one in self.fields)))
 

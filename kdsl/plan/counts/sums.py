@@ -204,11 +204,7 @@ class Sums(DomainSums):
     def add(self, number: int, amount: int, nodes: int = 0) -> None:
         """Add to the sum of a domain, and to its nodes that take part: one that comes (1) or leaves (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
-        self.cells[number] = after = before + amount
-        if after < self.least_ever:
-            self.least_ever = after
-        elif after > self.largest_ever:
-            self.largest_ever = after
+        super().add(number, amount)
         spread = self._domains_by_sum
         if spread is not None:
             if there:
@@ -216,7 +212,7 @@ class Sums(DomainSums):
                 if not spread[before]:
                     del spread[before]
             if there + nodes:
-                spread[after] = spread.get(after, 0) + 1
+                spread[before + amount] = spread.get(before + amount, 0) + 1
         self._nodes[number] = there + nodes
         self.total += amount
         self.mark = object()

@@ -1,4 +1,4 @@
-"""What the devices of a node lack for the requests of a pod, in words."""
+"""The shortages of a node's devices for the requests of a pod, in words."""
 
 from __future__ import annotations
 

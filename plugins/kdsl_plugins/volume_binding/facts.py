@@ -1,4 +1,4 @@
-"""What decided a rejection, in words: the claim, its volume or class, and what the node lacks."""
+"""The facts that decided a rejection: the claim, its volume or class, and what the node lacks."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_many_cards_are_put_in_order_at_once(keys: str) -> None:
     ],
 )
 def test_cards_without_an_order(key: str) -> None:
-    """Where one card has no number, perhaps since a loop takes too many steps, columns have no answer."""
+    """Columns have no answer if one card has no number, perhaps since a loop takes too many steps."""
     order = small(order=key, steps=Steps(pod=100)).order
     cards = [Card(f"c{number}", "K", "K", 4, 100, 100, index=number, used=number) for number in range(3)]
     request = DeviceRequest("K", 1)
