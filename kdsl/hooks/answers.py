@@ -90,6 +90,13 @@ def _sized(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def _mask(values: Any) -> NDArray[np.bool_]:
+    mask = np.asarray(values)
+    if mask.dtype != np.bool_:
+        raise TypeError(f"the answer has values of type {mask.dtype}, not bool")
+    return mask
+
+
 # ---- answers -----------------------------------------------------------------------------------------------
 
 
@@ -162,12 +169,13 @@ def _pods(answer: Any) -> tuple[PodInfo, ...]:
 def _candidates(answer: Any) -> Sequence[Candidate] | Status:
     if type(answer) is Status:
         return _status(answer)
-    found = (_typed(each, Candidate, "one of the candidates") for each in _items(answer, "the answer"))
-    return tuple(
-        Candidate(
-            _typed(each.node, str, "`node`"), _pods(each.victims), _integer(each.violations, "`violations`")
-        )
-        for each in found
+    return tuple(_candidate(each, "one of the candidates") for each in _items(answer, "the answer"))
+
+
+def _candidate(answer: Any, what: str = "the answer") -> Candidate:
+    found = _typed(answer, Candidate, what)
+    return Candidate(
+        _typed(found.node, str, "`node`"), _pods(found.victims), _integer(found.violations, "`violations`")
     )
 
 
@@ -247,7 +255,9 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "decided_by": _facts,
     "find_victims": _pods,
     "enough_candidates": lambda answer: _integer(answer, "the answer"),
+    "may_have_victims": _mask,
     "trim_candidates": _candidates,
+    "choose_candidate": _candidate,
     "score": _scores,
     "score_node": _score,
     "normalize_score": _sized,
@@ -258,7 +268,7 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 # ---- sort keys ---------------------------------------------------------------------------------------------
 
-_SORT_KEYS: Final = frozenset(("queue_sort", "rank_candidate"))
+_SORT_KEYS: Final = frozenset(("queue_sort",))
 _DEPTH: Final = 8
 
 

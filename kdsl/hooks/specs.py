@@ -225,7 +225,8 @@ class SchedulingHooks:
 
     @hookspec
     def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
-        """Reject a pod that may not preempt others. One plugin per profile, with the next three.
+        """Reject a pod that may not preempt others. One plugin per profile, with
+        `find_victims`, `enough_candidates` and `choose_candidate`.
 
         `on_nominated_node` are the pods on the pod's nominated node, empty where that node cannot be used.
         """
@@ -235,6 +236,13 @@ class SchedulingHooks:
         """Return the pods of `pods` that `pod` may preempt, the most important first: they are spared first.
 
         `pods` are the pods of a node, or the pods nominated for it.
+        """
+        raise NotImplementedError
+
+    @hookspec
+    def may_have_victims(self, pod: PodInfo, nodes: NodeSet) -> NDArray[np.bool_]:
+        """Return for each node whether `find_victims` may return one of its pods. Without this hook each is
+        asked.
         """
         raise NotImplementedError
 
@@ -254,8 +262,9 @@ class SchedulingHooks:
         raise NotImplementedError
 
     @hookspec
-    def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
-        """Return the sort key of a candidate: the smallest key wins."""
+    def choose_candidate(self, pod: PodInfo, candidates: Sequence[Candidate]) -> Candidate:
+        """Return the best of some candidates, at least one, in the order of the snapshot."""
+        raise NotImplementedError
 
     @hookspec
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:

@@ -46,11 +46,12 @@ FilterFeasible = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | Sta
 PostFilter = Callable[[CycleState, "PodInfo", "NodeSet", StatusColumn], Status | Nominated | None]
 MayPreempt = Callable[["PodInfo", Sequence["PodInfo"]], Status | None]
 FindVictims = Callable[["PodInfo", Sequence["PodInfo"]], Sequence["PodInfo"]]
+MayHaveVictims = Callable[["PodInfo", "NodeSet"], "NDArray[np.bool_]"]
 EnoughCandidates = Callable[["PodInfo", int], int]
 TrimCandidates = Callable[
     [CycleState, "PodInfo", "NodeSet", Sequence[Candidate]], Sequence[Candidate] | Status
 ]
-RankCandidate = Callable[["PodInfo", Candidate], Any]
+ChooseCandidate = Callable[["PodInfo", Sequence[Candidate]], Candidate]
 PreScore = Callable[[CycleState, "PodInfo", "NodeSet"], Status | None]
 NormalizeScore = Callable[[CycleState, "PodInfo", "NodeSet", "RawScores"], "NDArray[np.int64]"]
 AddScores = Callable[[CycleState, "PodInfo", "NodeSet"], Sequence[AddedScores]]
@@ -77,13 +78,17 @@ class ScoreHook(NamedTuple):
 
 
 class PreemptionHooks(NamedTuple):
-    """The plugin that defines a profile's preemption: who may preempt, which pods go, and on which node."""
+    """The plugin that defines a profile's preemption: who may preempt, which pods go, and on which node.
+
+    `may_have_victims` is the only hook that it need not have.
+    """
 
     plugin: str
     may_preempt: MayPreempt
     find_victims: FindVictims
     enough_candidates: EnoughCandidates
-    rank_candidate: RankCandidate
+    choose_candidate: ChooseCandidate
+    may_have_victims: MayHaveVictims | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +290,10 @@ def _evictable(preemption: Registration) -> Evictable:
 
 
 def _preemption(entry: Registration) -> PreemptionHooks:
-    return PreemptionHooks(entry.name, *map(entry.hook, PREEMPTION_HOOKS))
+    point = "may_have_victims"
+    screen = entry.hook(point) if point in entry.hooks else None
+    may_preempt, find_victims, enough_candidates, choose_candidate = map(entry.hook, PREEMPTION_HOOKS)
+    return PreemptionHooks(entry.name, may_preempt, find_victims, enough_candidates, choose_candidate, screen)
 
 
 def _filters(predicates: Iterable[Registration]) -> Iterator[tuple[str, Filter]]:
@@ -306,7 +314,7 @@ def _normalizer(entry: Registration) -> NormalizeScore | None:
 
 FILTER_HOOKS = ("filter", "filter_node", "pre_filter")
 SCORE_HOOKS = ("score", "score_node")
-PREEMPTION_HOOKS = ("may_preempt", "find_victims", "enough_candidates", "rank_candidate")
+PREEMPTION_HOOKS = ("may_preempt", "find_victims", "enough_candidates", "choose_candidate")
 
 
 def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) -> Iterator[Diagnostic]:

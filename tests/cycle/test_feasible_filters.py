@@ -135,7 +135,7 @@ def test_a_plugin_that_fails_to_trim_candidates() -> None:
         may_preempt=always(None),
         find_victims=lambda pods: pods,
         enough_candidates=always(1),
-        rank_candidate=always(0),
+        choose_candidate=lambda candidates: candidates[0],
     )
     late = plugin(trim_candidates=lambda: 1 / 0)
     frozen = table({"Room": room, "Late": late}, preemption="Room")
@@ -154,7 +154,7 @@ def test_a_plugin_that_keeps_no_candidate_is_asked_again_after_its_events(has_fa
         may_preempt=always(None),
         find_victims=lambda pods: pods,
         enough_candidates=always(1),
-        rank_candidate=always(0),
+        choose_candidate=lambda candidates: candidates[0],
         events=lambda: (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),),
     )
     late = plugin(
@@ -182,7 +182,7 @@ def test_a_plugin_that_was_asked_for_no_candidates_does_not_wake_the_pod() -> No
         may_preempt=always(None),
         find_victims=lambda pods: pods,
         enough_candidates=always(1),
-        rank_candidate=always(0),
+        choose_candidate=lambda candidates: candidates[0],
         events=always(()),
     )
     early = plugin(post_filter=always(Status(Code.ERROR, ("not found",))), events=always(()))

@@ -59,7 +59,7 @@ def world(nodes: dict[str, int], pods: Sequence[PodInfo] = (), **options: Any) -
         "may_preempt": lambda: None,
         "find_victims": find_victims,
         "enough_candidates": lambda potential_nodes: potential_nodes,
-        "rank_candidate": rank,
+        "choose_candidate": lambda candidates: min(candidates, key=rank),
         **options.pop("hooks", {}),
     }
     plugins = {

@@ -108,4 +108,5 @@ def _run(rule: WrittenRule, functions: CompiledFunctions, nodes: NodeSet) -> Non
             preemption.may_preempt(POD, (VICTIM,))
             victims = preemption.find_victims(POD, (VICTIM,))
             assert preemption.enough_candidates(POD, 10) >= 1
-            sorted(preemption.rank_candidate(POD, Candidate(name, tuple(victims), 0)) for name in "nm")
+            preemption.choose_candidate(POD, [Candidate(name, tuple(victims), 0) for name in "nm"])
+            preemption.may_have_victims(POD, nodes)

@@ -395,7 +395,7 @@ PREEMPTING: dict[str, Any] = {
     "may_preempt": always(None),
     "find_victims": lambda pods: pods,
     "enough_candidates": always(1),
-    "rank_candidate": always(0),
+    "choose_candidate": lambda candidates: candidates[0],
 }
 
 
@@ -408,8 +408,11 @@ PREEMPTING: dict[str, Any] = {
         ("find_victims", lambda: [Sly()]),
         ("enough_candidates", Sly),
         ("enough_candidates", lambda: "two"),
-        ("rank_candidate", Sly),
-        ("rank_candidate", lambda: float("nan")),
+        ("may_have_victims", Sly),
+        ("may_have_victims", lambda: [1]),
+        ("may_have_victims", lambda: [True, True]),
+        ("choose_candidate", Sly),
+        ("choose_candidate", lambda: Candidate("n0", (), 7)),
         ("trim_candidates", Sly),
         ("trim_candidates", lambda: [Candidate(3, (), 0)]),  # type: ignore[arg-type]
         ("trim_candidates", lambda: [Candidate("n0", (Sly(),), 0)]),  # type: ignore[arg-type]

@@ -70,6 +70,14 @@ def test_every_hook_is_called_by_the_cycle() -> None:
         called.add("trim_candidates")
         return candidates
 
+    def choose(candidates: Any) -> Any:
+        called.add("choose_candidate")
+        return candidates[0]
+
+    def may_have_victims(nodes: NodeSet) -> Any:
+        called.add("may_have_victims")
+        return [True] * len(nodes)
+
     columns = {"filter", "filter_node", "queue_sort", "score", "score_node", "normalize_score"}
     simple = set(hook_names()) - ASKED_ONCE - FOR_EXPLANATIONS - columns
     hooks: dict[str, Any] = {name: note(name) for name in simple}
@@ -77,7 +85,7 @@ def test_every_hook_is_called_by_the_cycle() -> None:
     hooks |= {"find_victims": find_victims, "enough_candidates": note("enough_candidates", 1)}
     hooks |= {"add_scores": note("add_scores", ()), "trim_candidates": trim}
     hooks["post_filter"] = note("post_filter", Status(Code.UNSCHEDULABLE))
-    hooks["rank_candidate"] = note("rank_candidate", 0)
+    hooks |= {"choose_candidate": choose, "may_have_victims": may_have_victims}
     hooks["queue_sort"] = note("queue_sort", 0)
     hooks |= {"backoff": note("backoff", Backoff()), "events": note("events", EVERYTHING)}
     picky = plugin(reserve=lambda pod: Status(Code.UNSCHEDULABLE) if pod.name == "unlucky" else None)

@@ -286,7 +286,9 @@ class FullWorld(World):
             may_preempt=lambda pod: None,
             find_victims=lambda pod, pods: [each for each in pods if each.priority < pod.priority],
             enough_candidates=lambda potential_nodes: potential_nodes,
-            rank_candidate=lambda candidate: (candidate.violations, candidate.node),
+            choose_candidate=lambda candidates: min(
+                candidates, key=lambda each: (each.violations, each.node)
+            ),
         )
         return {"preemption": "Room"}
 

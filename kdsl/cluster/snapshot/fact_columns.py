@@ -158,6 +158,7 @@ class FactColumns:
         self._lock = Lock()
         self._fields: dict[str, FactColumn] = {}
         self._keys: dict[tuple[str, str], FactColumn] = {}
+        self._of_pods: dict[tuple[str, ...], FactColumn] = {}
 
     @staticmethod
     def of(snapshot: LiveSnapshot) -> FactColumns:
@@ -188,6 +189,21 @@ class FactColumns:
                 del self._keys[next(iter(self._keys))]
             column.refresh(self.snapshot)
             return column
+
+    def of_pods(self, attributes: tuple[str, ...]) -> FactColumn:
+        """Return the column of the distinct values of some attributes of the pods on each node."""
+        with self._lock:
+            column = self._of_pods.get(attributes)
+            if column is None:
+                column = self._of_pods[attributes] = FactColumn(_distinct(attributes), of_pods=True)
+            column.refresh(self.snapshot)
+            return column
+
+
+def _distinct(attributes: tuple[str, ...]) -> Read:
+    """Return a reader of the distinct values of some attributes of pods."""
+    read = attrgetter(*attributes)
+    return lambda snapshot, rows: [frozenset(map(read, node.pods)) for node in snapshot.infos(rows)]
 
 
 def _entries(attribute: str, key: str) -> Read:

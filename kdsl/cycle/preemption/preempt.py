@@ -5,7 +5,7 @@ The engine runs it as the last PostFilter. It changes nothing and only returns t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
@@ -76,7 +76,7 @@ class Preemption:
         refusal = self._refusal(nodes, column)
         if refusal is not None:
             return Status(refusal.code, _prefixed(refusal.message), sites=refusal.sites)
-        candidates, rejections = self._search(_potential(nodes, column))
+        candidates, visited = self._search(_potential(nodes, column))
         if candidates:
             left, trimmer = self._trimmed(candidates)
             if isinstance(left, Status):
@@ -84,16 +84,16 @@ class Preemption:
             if not left:
                 return Nominated(reasons=_prefixed(NO_CANDIDATE), blockers=(trimmer,))
             hooks, pod = self.hooks, self.attempt.pod
-            best = min(
-                left, key=lambda each: ask(hooks.plugin, "rank_candidate", hooks.rank_candidate, pod, each)
-            )
+            best = ask(hooks.plugin, "choose_candidate", hooks.choose_candidate, pod, left)
+            if best not in left:
+                raise PluginError(hooks.plugin, "choose_candidate", f"no candidate is {best.node!r}")
             return Nominated(best.node, tuple(victim.key for victim in best.victims))
-        column = StatusColumn.of(rejections.values())
-        for status in column.table[1:]:
+        statuses = visited.column.table[1:]
+        for status in statuses:
             if not status.code.is_rejection:
                 return Status(status.code, _prefixed(status.message))
-        blockers = {status.plugin for status in column.table[1:] if status.plugin}
-        return Nominated(reasons=_prefixed(self._why(rejections, column)), blockers=tuple(sorted(blockers)))
+        blockers = {status.plugin for status in statuses if status.plugin}
+        return Nominated(reasons=_prefixed(self._why(visited)), blockers=tuple(sorted(blockers)))
 
     def _trimmed(self, candidates: Sequence[Candidate]) -> tuple[Sequence[Candidate] | Status, str]:
         """Return the candidates that other plugins keep, or the error of one, and the last plugin asked."""
@@ -121,26 +121,40 @@ class Preemption:
         status = ask(self.hooks.plugin, "may_preempt", self.hooks.may_preempt, self.attempt.pod, pods)
         return None if status is None or status.code is Code.SUCCESS else status
 
-    def _search(self, rows: list[int]) -> tuple[list[Candidate], dict[int, Status]]:
+    def _search(self, rows: list[int]) -> tuple[list[Candidate], VisitedNodes]:
         """Dry-run on nodes until there are enough candidates, one of which violates no budget.
 
-        Returns the candidates in the order of the snapshot, and the reasons against the other nodes, by row.
+        Returns the candidates in the order of the snapshot; without one, the reasons against each node.
         """
+        if not rows:
+            return [], VisitedNodes.empty()
         found: dict[int, Candidate] = {}
         rejections: dict[int, Status] = {}
-        if not rows:
-            return [], rejections
         hooks = self.hooks
         enough = ask(hooks.plugin, "enough_candidates", hooks.enough_candidates, self.attempt.pod, len(rows))
         begin = self.random.randrange(len(rows)) if enough < len(rows) else 0
-        for row, answer in self._dry_runs([*rows[begin:], *rows[:begin]], found, enough):
+        in_turn, hopeless = self._screened([*rows[begin:], *rows[:begin]])
+        for row, answer in self._dry_runs(in_turn, found, enough):
             if isinstance(answer, Status):
                 rejections[row] = answer
                 continue
             found[row] = answer
             if len(found) >= enough and any(not each.violations for each in found.values()):
                 break
-        return [found[row] for row in rows if row in found], rejections
+        if found:
+            return [found[row] for row in rows if row in found], VisitedNodes.empty()
+        return [], _visited(rejections, hopeless)
+
+    def _screened(self, rows: list[int]) -> tuple[list[int], list[int]]:
+        """Return the rows of the nodes that may have victims, and those of the others, in order."""
+        hooks, nodes = self.hooks, NodeSet(self.judge.snapshot, np.array(rows, np.intp))
+        if hooks.may_have_victims is None:
+            return rows, []
+        mask = ask(hooks.plugin, "may_have_victims", hooks.may_have_victims, self.attempt.pod, nodes)
+        if mask.shape != (len(rows),):
+            reason = f"answers of shape {mask.shape} for {len(rows)} nodes"
+            raise PluginError(hooks.plugin, "may_have_victims", reason)
+        return nodes.rows[mask].tolist(), nodes.rows[~mask].tolist()
 
     def _dry_runs(
         self, rows: list[int], found: Mapping[int, Candidate], enough: int
@@ -219,10 +233,9 @@ class Preemption:
         violating, others = self.budgets.split(potential)
         return _Victims(node.name, potential, violating, (*violating, *others))
 
-    def _why(self, rows: Collection[int], column: StatusColumn) -> str:
+    def _why(self, visited: VisitedNodes) -> str:
         """Return the text for an unsuccessful search: a FitError about preemption."""
-        verdicts = VisitedNodes.of(np.fromiter(rows, dtype=np.intp, count=len(rows)), column)
-        return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
+        return Diagnosis(len(self.judge.snapshot), visited, NOT_HELPFUL).message()
 
 
 def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:
@@ -230,6 +243,13 @@ def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:
     codes = np.array([status.code for status in column.table])
     rows: list[int] = nodes.rows[codes[column.ids] == Code.UNSCHEDULABLE].tolist()
     return rows
+
+
+def _visited(rejections: Mapping[int, Status], hopeless: Sequence[int]) -> VisitedNodes:
+    """Return the nodes of a search without a candidate; those of `hopeless` rows have no victims."""
+    column = StatusColumn.of([*rejections.values(), NO_VICTIMS])
+    ids = np.append(column.ids[:-1], np.full(len(hopeless), column.ids[-1]))
+    return VisitedNodes.of(np.array([*rejections, *hopeless], np.intp), StatusColumn(ids, column.table))
 
 
 def _is_spared(what_if: WhatIf, pod: PodInfo) -> bool:

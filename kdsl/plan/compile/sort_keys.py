@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedSortKey
 from kdsl.check.model.typed import FieldOf, Var
 from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
@@ -59,17 +60,31 @@ class SortKeys:
 
     def values(self, frame: Frame, report: ReportError) -> tuple[Value, ...]:
         """Return the sort key; a part that fails is `LAST`, and `report` receives the error."""
-        found: list[Value] = []
-        for key, reverse, span in self._keys:
-            try:
-                value = key(frame)
-            except EvalError as error:
-                report(error, span)
-                value = LAST
-            else:
-                value = value if reverse is None else reverse(value)
-            found.append(value)
-        return tuple(found)
+        return tuple([_value(*key, frame, report) for key in self._keys])
+
+    def first(self, frames: Sequence[Frame], report: ReportError) -> int:
+        """Return the place of the frame with the smallest sort key, the first of those that are equal. A part
+        is evaluated only for frames that are equal in all parts before it.
+        """
+        places: Sequence[int] = range(len(frames))
+        for key in self._keys:
+            if len(places) == 1:
+                break
+            values = [_value(*key, frames[place], report) for place in places]
+            least = min(values)
+            places = [place for place, value in zip(places, values, strict=True) if not least < value]
+        return places[0]
+
+
+def _value(
+    compute: Closure, reverse: Callable[[Value], Value] | None, span: Span, frame: Frame, report: ReportError
+) -> Value:
+    try:
+        value = compute(frame)
+    except EvalError as error:
+        report(error, span)
+        return LAST
+    return value if reverse is None else reverse(value)
 
 
 def number_fields(keys: Iterable[CheckedSortKey], slot: int) -> list[tuple[str, int]]:

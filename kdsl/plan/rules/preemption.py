@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern, Resource
 from kdsl.base.span import Span
@@ -13,6 +16,8 @@ from kdsl.check.model.rule_set import CheckedPreemption
 from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.fact_columns import FactColumn, FactColumns
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar import Closure
 from kdsl.eval.values import EvalError
@@ -23,9 +28,31 @@ from kdsl.plan.compile.failures import FaultLog, error_text
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.rules.candidates import PLAIN, CandidateChoice
 
-_PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
-"""Types whose equal values are equal for every expression."""
+_UNKNOWN: Final = -1
+_MAX_KEYS: Final = 64
+
+
+class _Answers:
+    """Whether nodes have victims, by the code of the fields of their pods, for each preemption and the fields
+    that it reads of the pod.
+    """
+
+    def __init__(self, column: FactColumn) -> None:
+        self._by_key: dict[Hashable, NDArray[np.int8]] = {}
+
+    def by_code(self, *key: Hashable, codes: int) -> NDArray[np.int8]:
+        """Return the answers for so many codes, to be changed: 1, 0 or `_UNKNOWN`."""
+        known = self._by_key.get(key)
+        if known is None or len(known) < codes:
+            if len(self._by_key) >= _MAX_KEYS:
+                self._by_key.clear()
+            before = 0 if known is None else len(known)
+            answers = np.full(2 * codes, _UNKNOWN, np.int8)
+            answers[:before] = () if known is None else known
+            known = self._by_key[key] = answers
+        return known
 
 
 class PreemptionPlugin:
@@ -68,7 +95,7 @@ class PreemptionPlugin:
         self._numbers = [(attrgetter(name), sign < 0) for name, sign in reversed(fields)]
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
-        self._rank = SortKeys(rule.choose, scope)
+        self._choice = CandidateChoice(rule, scope)
         self._frame = scope.frames()
 
     @hookimpl
@@ -89,11 +116,7 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        latest, known = self._known
-        if latest is not pod:
-            known = {}
-            self._known = (pod, known)
-        found = self._find(pod, pods, known)
+        found = self._find(pod, pods, self._known_of(pod))
         if len(found) < 2:
             return found
         if self._numbers:
@@ -106,6 +129,28 @@ class PreemptionPlugin:
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
 
+    @hookimpl
+    def may_have_victims(self, pod: PodInfo, nodes: NodeSet) -> NDArray[np.bool_]:
+        """Return for each node whether it has a victim, or a pod for which the rule fails. One node answers
+        for all whose pods have equal fields.
+        """
+        live = nodes.snapshot.live
+        if self._victim_key is None or self._pod_key is None or nodes.snapshot is not live:
+            return np.ones(len(nodes), np.bool_)
+        column = FactColumns.of(live).of_pods(self.victim_fields)
+        codes = column.codes.take(nodes.rows)
+        answers = column.kept[_Answers].by_code(self.key, self._pod_key(pod), codes=len(column.values))
+        is_new = answers.take(codes) == _UNKNOWN
+        if is_new.any():
+            known = self._known_of(pod)
+            firsts = nodes.take(is_new).by_numbers(codes[is_new])[0]
+            for row, node in zip(firsts.rows.tolist(), firsts.nodes(), strict=True):
+                found = [answer for answer, _ in self._asked(pod, node.pods, known, reports=False)]
+                # An error stays unknown, as in `_asked`.
+                answers[column.codes.item(row)] = _UNKNOWN if None in found else any(found)
+        mask: NDArray[np.bool_] = answers.take(codes) != 0
+        return mask
+
     def evictable(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
         """Return the possible victims in any order, outside of an attempt: errors are not recorded."""
         return self._find(pod, pods, {}, False)
@@ -114,14 +159,27 @@ class PreemptionPlugin:
         self, pod: PodInfo, pods: Sequence[PodInfo], known: dict[Hashable, bool | None], reports: bool = True
     ) -> list[PodInfo]:
         """Return the victims in any order: pods with equal fields are asked about once, see `known`."""
+        return [victim for answer, victim in self._asked(pod, pods, known, reports) if answer]
+
+    def _asked(
+        self, pod: PodInfo, pods: Sequence[PodInfo], known: dict[Hashable, bool | None], reports: bool
+    ) -> list[tuple[bool | None, PodInfo]]:
+        """Return each pod and whether it is a victim, None if that fails."""
         if self._victim_key is None:
-            return [victim for victim in pods if self._is_victim(pod, victim, reports)]
-        victims = list(zip(map(self._victim_key, pods), pods, strict=True))
-        for key, victim in victims:
+            return [(self._is_victim(pod, victim, reports), victim) for victim in pods]
+        keys = list(map(self._victim_key, pods))
+        for key, victim in zip(keys, pods, strict=True):
             # An error is not kept, so that the next attempt reports it as well.
             if key not in known or known[key] is None:
                 known[key] = self._is_victim(pod, victim, reports)
-        return [victim for key, victim in victims if known[key]]
+        return list(zip(map(known.__getitem__, keys), pods, strict=True))
+
+    def _known_of(self, pod: PodInfo) -> dict[Hashable, bool | None]:
+        latest, known = self._known
+        if latest is not pod:
+            known = {}
+            self._known = (pod, known)
+        return known
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
@@ -157,9 +215,10 @@ class PreemptionPlugin:
             return potential_nodes
 
     @hookimpl
-    def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
-        """Return the keys of `choose by`."""
-        return self._rank.values(self._frame(pod=pod, candidate=candidate), self._report)
+    def choose_candidate(self, pod: PodInfo, candidates: Sequence[Candidate]) -> Candidate:
+        """Return the first candidate in the order of `choose by`."""
+        frame = self._frame
+        return self._choice.best(candidates, lambda each: frame(pod=pod, candidate=each), self._report)
 
     def _report(self, error: EvalError, span: Span) -> None:
         self._erred.add(self._qualified)
@@ -180,7 +239,7 @@ def _plain_fields(rule: CheckedPreemption, slot: int) -> tuple[str, ...]:
     found: set[str] = set()
     for value in (rule.victim, *(each.value for each in rule.lets)):
         read = fields_of(value, slot)
-        if read is None or not all(isinstance(each, FieldOf) and each.type.name in _PLAIN for each in read):
+        if read is None or not all(isinstance(each, FieldOf) and each.type.name in PLAIN for each in read):
             return ()
         found.update([attribute_of(each.field) for each in read])
     return tuple(sorted(found))

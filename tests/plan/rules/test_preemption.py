@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.base.resources import Resources
+from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Candidate
+from kdsl.plan.rules import preemption as module
 from kdsl.plan.rules.preemption import PreemptionPlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules
@@ -16,7 +27,8 @@ PODS = [PodInfo(name, priority=priority, start_time=start) for name, priority, s
 
 def preemption(body: str) -> PreemptionPlugin:
     profile = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q preemption P }}'
-    found = compile_rules(f"preemption P {{\n{body}\n}}\n{profile}").preemption
+    functions = "fn important(pods: list(PlacedPod)): int = pods.filter(p, p.priority > 1).size()"
+    found = compile_rules(f"{functions}\npreemption P {{\n{body}\n}}\n{profile}").preemption
     assert found is not None
     return found
 
@@ -29,7 +41,7 @@ def test_the_first_condition_that_does_not_hold_refuses() -> None:
     """)
     assert plugin.may_preempt(ME, PODS[:1]) is None
     status = plugin.may_preempt(ME, PODS)
-    assert status is not None and status.message == "5 there" and status.sites == ("t.kdsl:7",)
+    assert status is not None and status.message == "5 there" and status.sites == ("t.kdsl:8",)
     never = plugin.may_preempt(PodInfo("n", preemption_policy="Never"), PODS)
     assert never is not None and never.message == "never"
 
@@ -60,7 +72,11 @@ def test_candidates_and_their_rank() -> None:
       choose by candidate.violations, candidate.victims.map(v, v.priority).max() desc
     """)
     assert [plugin.enough_candidates(ME, nodes) for nodes in (0, 1, 9)] == [1, 1, 4]
-    assert plugin.rank_candidate(ME, Candidate("n", tuple(PODS), 2)) == (2, -11)
+    low, high = PODS[:1], PODS[2:3]
+    candidates = [Candidate(name, tuple(pods), violations) for name, pods, violations in (
+        ("no", high, 2), ("low", low, 0), ("high", high, 0), ("later", high, 0)
+    )]  # fmt: skip
+    assert plugin.choose_candidate(ME, candidates) is candidates[2]
     assert preemption("victim when true").enough_candidates(ME, 9) == 9
 
 
@@ -75,5 +91,100 @@ def test_a_rule_that_fails_removes_nobody() -> None:
     assert refusal is not None and refusal.message.startswith("rule P failed: division by zero")
     assert [pod.name for pod in plugin.find_victims(ME, PODS)] == ["a", "e"]
     assert plugin.enough_candidates(ME, 3) == 3
-    ranks = [plugin.rank_candidate(ME, Candidate("n", pods, 0)) for pods in ((), tuple(PODS))]
-    assert min(ranks) == ranks[1]
+    candidates = [Candidate("n", (), 0), Candidate("n", tuple(PODS), 0)]
+    assert plugin.choose_candidate(ME, candidates) is candidates[1]
+    assert {fault.message for fault in plugin.log.take()} == {
+        "division by zero",
+        "max of an empty list",
+    }
+
+
+Key = Callable[[Candidate], Any]
+CHOICES: dict[str, Key] = {
+    "candidate.violations desc": lambda it: -it.violations,
+    "candidate.victims.size(), candidate.violations": lambda it: (len(it.victims), it.violations),
+    "candidate.victims.map(v, v.priority).sum() desc": lambda it: -sum(pod.priority for pod in it.victims),
+    "candidate.victims[0].priority": lambda it: it.victims[0].priority,
+    "candidate.victims[0].name": lambda it: it.victims[0].name,
+    'candidate.victims.filter(v, v.labels[?"app"] == pod.labels[?"app"]).size()': lambda it: sum(
+        pod.labels["app"] == "a" for pod in it.victims
+    ),
+    "candidate.victims.filter(v, v.priority == most).map(v, v.startedAt).min() desc": lambda it: (
+        -min(pod.started_at for pod in it.victims if pod.priority == max(pod.priority for pod in it.victims))
+    ),
+    "important(candidate.victims)": lambda it: sum(pod.priority > 1 for pod in it.victims),
+    "candidate.victims.filter(v, v.priority < pod.priority).size()": lambda it: sum(
+        pod.priority < 2 for pod in it.victims
+    ),
+    "last.priority desc, candidate.violations": lambda it: (-it.victims[-1].priority, it.violations),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_the_choice_is_that_of_the_smallest_keys(choice: str) -> None:
+    plugin = preemption(f"""
+      victim when true
+      let most = candidate.victims.map(v, v.priority).max()
+      {"let last = candidate.victims[candidate.victims.size() - 1]" if "last" in choice else ""}
+      choose by {choice}
+    """)
+    random = Random(choice)
+    for _ in range(60):
+        candidates = [
+            Candidate(
+                random.choice("xyz"), tuple([_pod(random) for _ in range(random.randrange(1, 4))]), at % 3
+            )
+            for at in range(random.randrange(1, 12))
+        ]
+        expected = min(candidates, key=CHOICES[choice])
+        assert plugin.choose_candidate(_pod(random, priority=2, app="a"), candidates) is expected
+    assert not plugin.log.take()
+
+
+def test_a_key_is_evaluated_only_where_the_keys_before_it_are_equal() -> None:
+    plugin = preemption("victim when true choose by candidate.violations, 1 / candidate.victims.size()")
+    good, bad = Candidate("n", tuple(PODS), 0), Candidate("n", (), 1)
+    assert plugin.choose_candidate(ME, [bad, good]) is good
+    assert not plugin.log.take()
+    assert plugin.choose_candidate(ME, [bad, Candidate("m", tuple(PODS), 1)]).node == "m"
+    assert plugin.log.take()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["victim.priority < pod.priority", "victim.name < pod.name", "6 / (victim.priority - 1) < pod.priority"],
+)
+def test_nodes_that_may_have_victims_are_those_where_some_are_found(
+    condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MAX_KEYS", 2)
+    plugin, random, cache = preemption(f"victim when {condition}"), Random(condition), ClusterCache()
+    for at in range(12):
+        cache.add_node(NodeFacts(f"n{at}", allocatable=Resources({"pods": 9})))
+    placed: list[PodInfo] = []
+    for step in range(200):
+        if placed and random.random() < 0.4:
+            cache.remove_pod(placed.pop(random.randrange(len(placed))).key)
+        else:
+            other = _pod(random, name=f"p{step}", node_name=f"n{random.randrange(12)}")
+            placed.append(other)
+            cache.add_pod(other)
+        pod, nodes = _pod(random), NodeSet.all(cache.snapshot())
+        mask = plugin.may_have_victims(pod, nodes).tolist()
+        found = [bool(plugin.find_victims(pod, node.pods)) for node in nodes.nodes()]
+        fails = bool(plugin.log.take())
+        # Where the rule fails, the node is asked, so that the error is reported.
+        assert all(mask[at] or not each for at, each in enumerate(found))
+        assert mask == found or fails
+
+
+def _pod(
+    random: Random, name: str = "", priority: int | None = None, app: str = "", **fields: Any
+) -> PodInfo:
+    return PodInfo(
+        name or random.choice("abc"),
+        priority=random.randrange(4) if priority is None else priority,
+        labels=FrozenMap({"app": app or random.choice("ab")}),
+        start_time=random.randrange(3) * 10**9,
+        **fields,
+    )
