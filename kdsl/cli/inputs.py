@@ -31,10 +31,13 @@ SEED = click.IntRange(0, 2**31 - 2)
 
 
 class GivenPath(click.Path):
-    """A path argument. An empty one, as from an unset variable, is refused: it would mean this folder."""
+    """A path argument. An empty one, as from an unset variable, is refused: it would mean this folder.
+
+    A file without read permission is left to its reader, whose finding has the form of `--output`.
+    """
 
     def __init__(self, path_type: type[Path] | type[str] = Path) -> None:
-        super().__init__(path_type=path_type)
+        super().__init__(path_type=path_type, readable=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
@@ -61,7 +64,7 @@ config_option = click.option(
 rules_option = click.option(
     "--rules",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=GivenPath(),
     metavar="PATH",
     help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
