@@ -52,3 +52,14 @@ def test_missing_rules_are_told_as_those_of_check_are(command: tuple[str, ...]) 
     assert ended.exit_code == 2
     assert "error[K0355]: cannot read `nowhere`: no such file or directory\n" in ended.stderr
     assert "name a folder of rules" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "EXPERIMENT"), ("explain", "EXPERIMENT", "a", "b"), ("fit", "EXPERIMENT")]
+)
+def test_inputs_of_the_lab_have_findings_with_a_code(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = tmp_path / "it"
+    path.symlink_to("it")
+    ended = kdsl("lab", *(str(path) if word == "EXPERIMENT" else word for word in command))
+    assert ended.exit_code == 2
+    assert ended.stderr.startswith("error[K1") and "too many levels of symbolic links" in ended.stderr
