@@ -304,7 +304,7 @@ def _resolve_number(text: str) -> object:
         return -number if text[0] == "-" else number
     if _FLOAT.fullmatch(text):
         # A number beyond the doubles stays a text, as in Go's YAML.
-        return text if math.isinf(number := float(text)) else number
+        return text if math.isinf(float(text)) else float(text)
     return _WORDS.get(text, text)
 
 

@@ -271,7 +271,11 @@ def test_ports_end_at_65535(field: str, least: int) -> None:
     for port in (least - 1, 65536, 65537):
         (found,) = read_values([changed(POD, place, port)]).diagnostics
         assert found.where == f"<values>#1: {place.replace('.0', '[0]')}"
-        assert found.title.endswith(f"port {port} is not between 1 and 65535")
+        is_missing = (field, port) == ("containerPort", 0)
+        title = (
+            "a port of a container needs its number" if is_missing else f"{port} is not between 1 and 65535"
+        )
+        assert found.title.endswith(title)
 
 
 def test_host_network_ports_are_container_ports() -> None:
