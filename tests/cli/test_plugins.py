@@ -557,3 +557,24 @@ class Plugin:
     world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
     (line,) = (each for each in kdsl("simulate", *world).stdout.splitlines() if each.startswith("default/p "))
     assert f"0/1 nodes are available: {why}." in line
+
+
+def test_a_plugin_whose_preparation_fails_is_not_asked_again_for_each_node(site: Site) -> None:
+    for name, text in {"hot.kdsl": HOT, "pods.yaml": POD}.items():
+        Path(name).write_text(text)
+    fails = """with open("calls", "a") as file:
+            file.write("x")
+        raise ValueError("no link")"""
+    code = DECIDES.replace('state.values["mine"] = pod.name', fails)
+    (site.root / "kdsl_racks" / "plugin.py").write_text(code)
+    (site.root / "kdsl_racks" / "kdsl-plugin.yaml").unlink()
+    given = config("".join(f"- name: {name}\n" for name in ("VolumeBinding", "DynamicResources", "racks")))
+    calls = []
+    for count in (3, 9):
+        nodes = "---\n".join(NODE.replace("name: n", f"name: n{at}") for at in range(count))
+        Path("nodes.yaml").write_text(nodes)
+        Path("calls").write_text("")
+        world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
+        assert "no link" in kdsl("explain", "p", *world, "--all").stdout
+        calls.append(len(Path("calls").read_text()))
+    assert calls[0] == calls[1]
