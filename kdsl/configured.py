@@ -207,13 +207,18 @@ def _unplaced(configuration: KdslConfiguration, rules: RuleSet) -> Iterator[Diag
     placed = {rule.plugin for profile in profiles for rule in profile.predicates}
     placed |= {rule.score.plugin for profile in profiles for rule in profile.scores}
     installed = {plugin.name: plugin for plugin in installed_plugins()}
+    called: set[str] | None = None
     for plugin in configuration.plugins or ():
         if plugin.name in placed or plugin.name not in installed:
             continue
         hooks = declared_hooks(installed[plugin.name]) or frozenset()
         idle = [(kind, hooks.intersection(wanted)) for kind, wanted in PLACED_HOOKS.items()]
         kinds = [kind for kind, names in idle if names]
-        if kinds and plugin.name not in _called(profiles, rules):
+        if not kinds:
+            continue
+        if called is None:
+            called = _called(profiles, rules)
+        if plugin.name not in called:
             title = f"no profile in use adds the {' or '.join(kinds)} of plugin `{plugin.name}`"
             why = f"`{'`, `'.join(sorted(name for _, names in idle for name in names))}` will not run"
             help_ = tuple(

@@ -27,6 +27,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kdsl.base.real_path import real_path
+
 _READ: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 # Opening a pipe does not wait for a writer.
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
@@ -141,9 +143,9 @@ def follow(folder: Path, name: str) -> Path:
     """
     written = Path(name)
     base, steps = (written.parent, (written.name,)) if written.is_absolute() else (folder, written.parts)
-    place = Path(os.path.realpath(base))
+    place = real_path(base)
     for step in steps:
-        place = Path(os.path.realpath(place / step)) if step == ".." else _step(place, step)
+        place = real_path(place / step) if step == ".." else _step(place, step)
     return place
 
 
@@ -153,7 +155,7 @@ def replace_file(path: Path, content: bytes) -> None:
     Other hard links keep the old content. If `path` is a link, its target is replaced. Raises OSError where
     that is not possible.
     """
-    target = Path(os.path.realpath(path))
+    target = real_path(path)
     mode = target.stat().st_mode
     if not stat.S_ISREG(mode):
         raise RefusedError(Refusal.SPECIAL, path)
@@ -276,7 +278,7 @@ class _FileSearch:
         """
         path = standing.path / name
         try:
-            real = Path(os.path.realpath(standing.real / name, strict=True))
+            real = real_path(standing.real / name, strict=True)
         except OSError as error:
             if self.wants(name):
                 self.problems.append(OSError(error.errno, error.strerror, str(path)))
@@ -303,7 +305,7 @@ def _step(place: Path, name: str) -> Path:
     here = place / name
     if not here.is_symlink():
         return here
-    target = Path(os.path.realpath(here, strict=True))
+    target = real_path(here, strict=True)
     refusal = _refusal(place, target)
     if refusal is not None:
         raise RefusedError(refusal, here, target=target)
@@ -341,7 +343,7 @@ def _names_of(path: Path) -> list[str]:
 
 
 def _stays(standing: Path, link: Path) -> bool:
-    return standing in Path(os.path.realpath(link)).parents
+    return standing in real_path(link).parents
 
 
 def _read(path: Path, most: int, *, is_named: bool) -> bytes:

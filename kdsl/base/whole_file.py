@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kdsl.base.real_path import real_path
+
 
 @contextmanager
 def whole_file(path: Path, follows_link: bool = True) -> Iterator[Path]:
@@ -16,7 +18,7 @@ def whole_file(path: Path, follows_link: bool = True) -> Iterator[Path]:
     After an error a former file stays as it was. A new one has its mode. If `path` is a link, its target is
     written, as by `open`; without `follows_link` the link is replaced. Raises OSError that names the file.
     """
-    target = Path(os.path.realpath(path)) if follows_link else path
+    target = real_path(path) if follows_link else path
     if path.exists() and not path.is_file():
         target = beside = path
     else:

@@ -14,6 +14,7 @@ import click
 from kdsl.base.diagnostic import has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import KdslError
+from kdsl.base.real_path import real_path
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.output import print_diagnostics
 
@@ -31,10 +32,13 @@ SEED = click.IntRange(0, 2**31 - 2)
 
 
 class GivenPath(click.Path):
-    """A path argument. An empty one, as from an unset variable, is refused: it would mean this folder."""
+    """A path argument. An empty one, as from an unset variable, is refused: it would mean this folder.
+
+    A file without read permission is left to its reader, whose finding has the form of `--output`.
+    """
 
     def __init__(self, path_type: type[Path] | type[str] = Path) -> None:
-        super().__init__(path_type=path_type)
+        super().__init__(path_type=path_type, readable=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
@@ -61,7 +65,7 @@ config_option = click.option(
 rules_option = click.option(
     "--rules",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=GivenPath(),
     metavar="PATH",
     help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
@@ -177,11 +181,11 @@ _READ_IN_FOLDERS: Final = frozenset((".yaml", ".yml", ".json", ".kdsl", ".csv"))
 
 def refuse_overwriting(outputs: Iterable[Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse to write over a file that is read, itself or in a folder; raise click.UsageError."""
-    read = [Path(os.path.realpath(each)) for each in inputs if each is not None]
+    read = [real_path(each) for each in inputs if each is not None]
     for output in outputs:
         if output is None or not output.is_file():
             continue
-        place = Path(os.path.realpath(output))
+        place = real_path(output)
         for each in read:
             if each == place or (each in place.parents and place.suffix in _READ_IN_FOLDERS):
                 raise click.UsageError(f"`{output}` is an input of this command and would be overwritten")

@@ -15,6 +15,7 @@ import click
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.visible import visible_lines
 from kdsl.cli.examples import examples_of
+from kdsl.cli.inputs import GivenPath
 from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
@@ -33,7 +34,7 @@ command.add_command(inspect_command)
 
 
 @command.command("run", short_help="run an experiment")
-@click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("experiment", type=GivenPath())
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -86,7 +87,7 @@ def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> 
 
 
 @command.command("explain", short_help="explain a decision of a run")
-@click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("experiment", type=GivenPath())
 @click.argument("run")
 @click.argument("pod")
 @click.option(
@@ -117,7 +118,7 @@ def explain_command(experiment: Path, run: str, pod: str, output: str) -> None:
 
 
 @command.command("record", short_help="write the decisions of a run, for a replay")
-@click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("experiment", type=GivenPath())
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def record_command(experiment: Path, run: str, file: Path) -> None:
@@ -141,7 +142,9 @@ def _folder_option(name: str, help: str) -> Callable[[F], F]:
 
 
 @command.command("report", short_help="write an HTML page about results")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument(
+    "folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False, readable=False)
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -214,7 +217,7 @@ def _metrics(pareto: str | None) -> tuple[str, str] | None:
 
 
 @command.command("fit", short_help="fit distributions to arrivals and durations of a trace")
-@click.argument("pods", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("pods", type=GivenPath())
 def fit_command(pods: Path) -> None:
     """Fit distributions to the gaps between arrivals and to the durations of PODS, a pod table with times.
 

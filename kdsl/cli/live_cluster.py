@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kdsl.base.errors import InvalidInputError
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
 from kdsl.cli.rule_sets import idle_tables
@@ -96,6 +97,7 @@ class LiveCluster:
 
     def ask(self, pod: str, question: Question) -> Explained:
         """Return the scheduler's answer; raise InvalidInputError."""
+        from kdsl.live.access.codes import AccessCode
         from kdsl.live.serving.scheduler_client import SchedulerAddress, ask_scheduler
 
         address = SchedulerAddress(
@@ -108,10 +110,16 @@ class LiveCluster:
             namespace, _, name = key.partition("/")
             return await ask_scheduler(address, access, namespace, name, question)
 
-        # With a token and a given namespace, no kubeconfig is needed.
+        # With a token and a given namespace, no kubeconfig is needed. Without one the namespace is `default`.
         if self.token_file and (self.namespace or "/" in pod) and not self.kubeconfig:
             return asyncio.run(ask(None))
-        return self._connected(ask)
+        try:
+            return self._connected(ask)
+        except InvalidInputError as error:
+            is_without = [each.code for each in error.diagnostics] == [AccessCode.NO_CLUSTER]
+            if not (self.token_file and is_without) or self.kubeconfig or self.context:
+                raise
+        return asyncio.run(ask(None))
 
     def read(self, rules: RuleSet, settings: Settings) -> tuple[Workload, Access]:
         """List the resources that the rules read; print warnings; raise InvalidInputError."""

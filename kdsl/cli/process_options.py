@@ -50,7 +50,7 @@ RULES: Final[tuple[Option, ...]] = (
     click.option(
         "--rules",
         multiple=True,
-        type=click.Path(path_type=Path, exists=True),
+        type=GivenPath(),
         metavar="DIR",
         help="Rule files (default: those of --config, or the shipped rules). Changes count within seconds.",
     ),

@@ -9,7 +9,7 @@ import click
 
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import config_option
+from kdsl.cli.inputs import GivenPath, config_option
 from kdsl.cli.output import emit
 from kdsl.cli.process_options import (
     ACCESS,
@@ -52,7 +52,7 @@ from kdsl.cli.process_options import (
 @click.option(
     "--canary",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=GivenPath(),
     metavar="DIR",
     help="Other rules, which decide some of the pods.",
 )

@@ -22,7 +22,7 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
 @click.option(
     "--rules",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=GivenPath(),
     metavar="DIR",
     help="Rule files to test, instead of those that the test files name.",
 )

@@ -258,11 +258,14 @@ class _Inspector:
         )
 
     def _facts(self, hooks: FilterHooks, snapshot: Snapshot) -> Facts:
-        """Return what decided rejections by a plugin; its PreFilter runs once for the whole cluster."""
+        """Return what decided rejections by a plugin; its PreFilter runs once, even if it fails."""
         if snapshot is not self.snapshot:
             return hooks.facts_about(self.pod, snapshot)
         if hooks.name not in self.facts:
-            self.facts[hooks.name] = hooks.facts_about(self.pod, snapshot)
+            try:
+                self.facts[hooks.name] = hooks.facts_about(self.pod, snapshot)
+            except PluginError as error:
+                self.facts[hooks.name] = _failing(error)
         return self.facts[hooks.name]
 
     def _around(self, row: int) -> Snapshot:
@@ -326,6 +329,15 @@ class _Inspector:
             if steps not in tried and not self.patience.is_over() and finder.passes(self.rules, row, steps):
                 yield NodeFit(node, steps)
             tried.add(steps)
+
+
+def _failing(error: PluginError) -> Facts:
+    """Return a function that raises the error for every node."""
+
+    def fail(node: NodeInfo) -> Mapping[str, Sequence[str]]:
+        raise error
+
+    return fail
 
 
 def _rejection(status: Status, failed: tuple[FailedRequire, ...], promised: bool) -> Rejected:

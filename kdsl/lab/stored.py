@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError, KdslError
+from kdsl.base.errors import InvalidInputError, KdslError, reason_of
 from kdsl.base.file_policy import read_written
 from kdsl.lab.codes import LabCode
 from kdsl.lab.results import INPUTS, ResultFolder, arrow
@@ -164,9 +164,13 @@ def open_results(path: str | Path) -> Results:
     """Open the folder that `kdsl lab run` wrote. Raises InvalidInputError if it holds no table of results."""
     folder = Path(path)
     file = folder / "results.parquet"
-    if not os.path.lexists(file):
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
         hint = "write it with `kdsl lab run EXPERIMENT.yaml --out DIR`"
-        raise refused(folder, f"`{folder}` holds no results.parquet", hint)
+        raise refused(folder, f"`{folder}` holds no results.parquet", hint) from None
+    except OSError as error:
+        raise refused(folder, f"cannot read `{folder}`: {reason_of(error)}") from None
     table = _read(folder, file, OF_RUNS)
     _check_runs(file, table)
     return Results(folder, table)

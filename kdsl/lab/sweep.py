@@ -21,7 +21,14 @@ from kdsl.lab.jobs import Failure, Job, rules_for
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import text_of
 from kdsl.lab.time import job as timed
-from kdsl.lab.trace_sources import check_cards, check_orders, order_digests, source_digests, trace_of
+from kdsl.lab.trace_sources import (
+    check_cards,
+    check_orders,
+    check_pods,
+    order_digests,
+    source_digests,
+    trace_of,
+)
 from kdsl.lang.codes import LangCode
 
 
@@ -137,7 +144,7 @@ def inputs_of(
     found: list[Diagnostic] = []
     for source in experiment.traces.values():
         with gathered(found):
-            trace_of(source)
+            check_pods(source)
             if experiment.time is None:
                 check_cards(source)
             else:

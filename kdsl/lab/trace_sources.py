@@ -72,6 +72,15 @@ def check_cards(source: TraceSource) -> None:
         raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where=str(where))])
 
 
+def check_pods(source: TraceSource) -> None:
+    """Raise InvalidInputError if a trace has no pods: its runs would be empty."""
+    trace = trace_of(source)
+    if not trace.pods and not trace.placed:
+        where = source.path if isinstance(source, OtherTrace) else source.pods
+        title = "this trace has no pods: there is nothing to measure"
+        raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where=str(where))])
+
+
 def check_orders(experiment: Experiment) -> None:
     """Raise InvalidInputError with the mistakes of all order files of an experiment."""
     found: list[Diagnostic] = []

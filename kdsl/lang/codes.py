@@ -49,6 +49,7 @@ class LangCode(StrEnum):
     FILE_TOO_LARGE = "K0360"  # a rule file beyond the size limit
     LINK_LEAVES = "K0361"  # a link that leads out of its folder
     SPECIAL_FILE = "K0362"  # a pipe, device or socket in place of a rule file
+    IDLE_PATTERN = "K0363"  # a pattern of a file of ignored names that fits no name
 
     CONVERT_REFUSED = "K0124"  # a file that the other form cannot hold
 

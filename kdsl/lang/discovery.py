@@ -22,7 +22,7 @@ from kdsl.base.file_policy import (
     read_written,
 )
 from kdsl.base.globs import glob
-from kdsl.base.span import Source
+from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
 from kdsl.lang.codes import LangCode
 
@@ -51,6 +51,8 @@ _REFUSALS: Final = {
     Refusal.SPECIAL: LangCode.SPECIAL_FILE,
     Refusal.TOO_LARGE: LangCode.FILE_TOO_LARGE,
 }
+_IDLE = re.compile(r"!|\.{0,2}/")
+"""The starts of patterns that Git knows and that fit no name here."""
 
 
 def find_rule_files(
@@ -201,5 +203,23 @@ class _Ignored:
         if isinstance(source, Diagnostic):
             self.diagnostics.append(source)
             return ()
-        lines = (line.strip() for line in source.text.splitlines())
-        return tuple(glob(line) for line in lines if line and not line.startswith("#"))
+        found: list[re.Pattern[str]] = []
+        at = 0
+        for line in source.text.splitlines(keepends=True):
+            pattern = line.strip()
+            if (idle := _IDLE.match(pattern)) is not None:
+                start = at + line.index(pattern)
+                span = Span(source, start, start + len(pattern))
+                self.diagnostics.append(_idle_pattern(span, idle[0]))
+            elif pattern and not pattern.startswith("#"):
+                found.append(glob(pattern))
+            at += len(line)
+        return tuple(found)
+
+
+def _idle_pattern(span: Span, start: str) -> Diagnostic:
+    """Describe a pattern with the start of one of Git, for which no name is left out here."""
+    why = "no pattern brings a name back" if start == "!" else "names are relative to the folder of this file"
+    help_ = "write patterns that fit the other names alone" if start == "!" else "leave the start out"
+    title = f"a pattern that begins with `{start}` fits no name"
+    return Diagnostic(LangCode.IDLE_PATTERN, title, span, why, help=(help_,))

@@ -17,14 +17,20 @@ from kdsl.lang.literals import spell
 from kdsl.lang.scan import Piece, PieceKind, scan
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_HIDDEN_IN_RULES = re.compile(f"{_HIDDEN.pattern}|\r(?!\n)")
+"""Also a carriage return without a line feed: an editor may end the line there, and no comment ends with it.
+YAML ends a line there as well.
+"""
 
 
 def hidden_characters(source: Source) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each string and comment with such characters, about the first of them."""
-    if not is_hiding(source.text):
+    if not _HIDDEN_IN_RULES.search(source.text):
         return
     for piece in scan(source.text):
-        places = [match.start() for match in _HIDDEN.finditer(source.text, piece.start, piece.end)]
+        # The character after the piece is read as well: it may be the line feed after a carriage return.
+        found = _HIDDEN_IN_RULES.finditer(source.text, piece.start, piece.end + 1)
+        places = [match.start() for match in found if match.start() < piece.end]
         if places and piece.kind in (PieceKind.COMMENT, PieceKind.STRING):
             yield _hidden(source, piece, places)
 
@@ -57,6 +63,15 @@ def _escape(match: re.Match[str]) -> str:
 
 def _hidden(source: Source, piece: Piece, places: list[int]) -> Diagnostic:
     spans = [Span(source, at, at + 1) for at in places]
+    returns = [span for span in spans if span.text == "\r"]
+    if piece.kind is PieceKind.COMMENT and returns:
+        return Diagnostic(
+            LangCode.BAD_CHARACTER,
+            "a carriage return without a line feed does not end the comment",
+            returns[0],
+            "an editor may end it here",
+            help=("let the line end with a line feed; without one the comment goes on",),
+        )
     title = f"the character `U+{ord(spans[0].text):04X}` has no place in a {piece.kind}"
     if piece.kind is PieceKind.COMMENT:
         what, texts = "remove it", ["" for _ in spans]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lark import Token
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix
@@ -20,6 +22,9 @@ _OPERATOR_SLIPS = {
     "OR": ("||", ""),
     "is": ("==", ""),
 }
+_BITWISE = frozenset("&|")
+_BRACKETS = frozenset("()[]{},")
+_COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "&", "|", "="])
 _LONG_SLIPS = {
     "=~": ("", "write `text.matches(pattern)`"),
     "=<": ("<=", ""),
@@ -80,8 +85,26 @@ def wrong_operator(problem: Problem) -> Diagnostic | None:
     if slip := _LONG_SLIPS.get(long):
         return _replace_operator(problem, problem.locate(problem.at, problem.at + 2), long, *slip)
     if slip := _OPERATOR_SLIPS.get(found.text):
-        return _replace_operator(problem, problem.span, found.text, *slip)
+        right, help_line = slip
+        if found.text in _BITWISE and _is_beside_a_number(problem):
+            right = ""
+        return _replace_operator(problem, problem.span, found.text, right, help_line)
     return None
+
+
+def _is_beside_a_number(problem: Problem) -> bool:
+    """Return whether an operand is a number: one that nothing compares is no condition."""
+    before = [str(token) for token in reversed(problem.tokens)]
+    after = [piece.text for piece in scan(problem.text[problem.at + 1 :].partition("\n")[0])]
+    return _is_a_number(before) or _is_a_number(after)
+
+
+def _is_a_number(words: Sequence[str]) -> bool:
+    """Return whether the words on one side of an operator, the nearest first, begin with such a number."""
+    if not words or not words[0][:1].isdigit():
+        return False
+    ends = next((word for word in words if word in _BRACKETS or word in _COMPARISONS), "")
+    return ends not in _COMPARISONS
 
 
 def _colon(problem: Problem) -> Diagnostic | None:

@@ -141,7 +141,7 @@ class _Run:
             swallowed, block = problem.swallowed, _block_behind(problem)
             if block > self._resumed_at and self._rewind("_LBRACE", block):
                 self._go_to(block)
-            elif not self._resume(at if swallowed is None else swallowed.start_pos or 0):
+            elif not self._resume(at if swallowed is None else swallowed.start_pos or 0, _margin(problem)):
                 break
         if self._is_too_deep or not self._fits(self._parser.parser_state, END):
             return None
@@ -203,7 +203,7 @@ class _Run:
             title = f"more than {MAX_ERRORS - 1} syntax errors; the rest of the file was not read"
             self.diagnostics[-1] = Diagnostic(LangCode.TOO_MANY, title, self.diagnostics[-1].span)
 
-    def _resume(self, at: int) -> bool:
+    def _resume(self, at: int, margin: int | None) -> bool:
         """Continue after an error, where an open construct can go on. Return False at the end of the text."""
         if len(self.tokens) < _HEADER_SIZE:
             # The header is missing or broken. Read on as if it were there.
@@ -212,7 +212,7 @@ class _Run:
                     self._parser.feed_token(Token(terminal, word, start_pos=at, end_pos=at))
             if not self.tokens and at > self._resumed_at:
                 return self._go_to(at)
-        for place, terminal in _places_to_resume(self._text, at):
+        for place, terminal in _places_to_resume(self._text, at, margin):
             if place > self._resumed_at and self._rewind(terminal, place):
                 return self._go_to(place)
         self._scanned = len(self._text)
@@ -326,9 +326,17 @@ def _block_behind(problem: Problem) -> int:
     return next(braces, -1)
 
 
-def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
+def _margin(problem: Problem) -> int | None:
+    """Return the indentation of the lines of a profile, each of which is a statement; None elsewhere."""
+    if problem.block != "profile" or not problem.opener_is_block:
+        return None
+    begun = problem.statement
+    return indentation(problem.text, problem.at if begun is None else begun.start_pos or 0)
+
+
+def _places_to_resume(text: str, at: int, margin: int | None) -> Iterator[tuple[int, str]]:
     """Yield the places from `at` on where a statement, a declaration or the end of a block may be, with the
-    kind.
+    kind. With a margin any word is one at which a line with this indentation begins.
 
     Brackets that open on the way are skipped with their content; a declaration at the very start of a line
     ends that.
@@ -350,3 +358,7 @@ def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
                 at_start or (terminal in STATEMENT_STARTERS and is_first_on_line(text, piece.start))
             ):
                 yield piece.start, terminal
+        elif piece.kind is PieceKind.WORD and margin is not None and piece.start > at and not depth:
+            before = text[max(piece.start - margin - 1, 0) : piece.start]
+            if before[:1] == "\n" and not before.strip():
+                yield piece.start, "_SCHEDULER"

@@ -28,7 +28,17 @@ from kdsl.lang.unexpected import (
     string_prefix,
     unexpected,
 )
-from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
+from kdsl.lang.words import (
+    DECLARATIONS,
+    END,
+    HEADER,
+    KINDS,
+    STARTERS,
+    STATEMENTS,
+    SYMBOLS,
+    TERMINAL_OF_STARTER,
+    word_of,
+)
 
 _CHARACTER_FIXES = {
     ";": "",
@@ -343,6 +353,11 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
         return None
     if any(string_before(problem)):
         return None  # it was to be in the string
+    words = sorted(map(word_of, starters))
+    clauses = sorted(map(word_of, problem.accepts - {*starters, *KINDS, *SYMBOLS, END}))
+    is_near, is_clause = (any(suggest(problem.span, problem.word, near)) for near in (words, clauses))
+    if is_clause and not is_near:
+        return None  # it goes on with the statement before it: `add predicate P befor Q`
     where = f"in a `{problem.block}` block" if problem.block else "outside of a block"
     fixes: tuple[Fix, ...] = ()
     if terminal := TERMINAL_OF_STARTER.get(problem.word):
@@ -356,7 +371,6 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
     else:
         kind = "statement" if problem.block else "declaration"
         title = f"`{problem.word}` starts no {kind}"
-        words = sorted(word_of(terminal) for terminal in starters)
         help_lines, fixes = suggest(problem.span, problem.word, words)
         foreign = FOREIGN_WORDS if problem.block else FOREIGN_DECLARATIONS
         if problem.word in foreign:

@@ -75,6 +75,21 @@ FOREIGN_DECLARATIONS = {
     **dict.fromkeys(("policy", "scheduler"), "a `profile` lists the rules that decide about a pod"),
 }
 """The same for declarations, at the level of the file."""
+_RIGHTS = (
+    "tighten",
+    "add predicates",
+    "add scores",
+    "reweight 0 to 10",
+    "order devices",
+    "disable predicates",
+    "disable scores",
+)
+"""The rights that a team can have."""
+_TYPES_OF_RIGHTS = {
+    *("_TIGHTEN", "_ADD", "_PREDICATES", "_SCORES", "_REWEIGHT", "INT", "_TO", "_ORDER"),
+    *("_DEVICES", "_DISABLE", "_COMMA"),
+}
+"""The tokens of rights."""
 _DURATIONS = {"s": "s", "sec": "s", "min": "m", "h": "h", "hours": "h", "ms": "ms"}
 _EXAMPLES = {
     "param": ("a parameter has a value: `param x: int = 1`",),
@@ -100,6 +115,10 @@ def unexpected(problem: Problem) -> Diagnostic:
     # A keyword is not misspelled, it follows a gap: `a && else "x"`.
     is_misspelled = problem.word and problem.word not in KEYWORDS and not hints
     near, fixes = suggest(problem.span, problem.word, words) if is_misspelled else ((), ())
+    if _is_among_rights(problem):
+        hints = (*hints, f"the rights of a team are {', '.join(f'`{right}`' for right in _RIGHTS)}")
+        if right := _joined_right(problem.word):
+            fixes = (Fix(f"write `{right}`", (Edit(problem.span, right),), Applicability.CERTAIN),)
     if problem.accepts == {"STRING"} and problem.word:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
@@ -117,6 +136,19 @@ def unexpected(problem: Problem) -> Diagnostic:
         help=(*near, *hints),
         fixes=fixes,
     )
+
+
+def _is_among_rights(problem: Problem) -> bool:
+    """Return whether the last words are rights behind `may`."""
+    types = [token.type for token in problem.tokens]
+    last = next((at for at in range(len(types) - 1, -1, -1) if types[at] not in _TYPES_OF_RIGHTS), -1)
+    return last >= 0 and types[last] == "_MAY"
+
+
+def _joined_right(word: str) -> str:
+    """Return the right whose words are written as one: `add predicates` for `add_predicates`."""
+    written = word.replace("_", "").lower()
+    return next((right for right in _RIGHTS if " " in right and right.replace(" ", "") == written), "")
 
 
 def string_prefix(problem: Problem) -> tuple[int, str] | None:

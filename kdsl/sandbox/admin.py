@@ -60,6 +60,8 @@ def admin_application(faults: Faults, recorder: RequestRecorder, tokens: Tokens)
                 return await endpoint(request)
             except (msgspec.DecodeError, ValueError) as error:
                 return JSONResponse({"error": str(error)}, 400)
+            except RecursionError:
+                return JSONResponse({"error": "JSON is nested too deeply"}, 400)
 
         return checked
 

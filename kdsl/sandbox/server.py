@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest
 from kdsl.sandbox.formats.decoding import MAX_BODY
-from kdsl.sandbox.model.errors import ApiError, status
+from kdsl.sandbox.model.errors import ApiError, bad_request, status
 from kdsl.sandbox.model.store import encode
 from kdsl.sandbox.recorder import RecordedRequest, RequestRecorder
 from kdsl.sandbox.requests.api import Api
@@ -109,6 +109,9 @@ class Server:
             )
         except ApiError as error:
             reply = failure(error, request.accept)
+        except RecursionError:
+            # Bodies are read before anything is stored, so nothing is half done.
+            reply = failure(bad_request("the request is nested too deeply"), request.accept)
         if isinstance(action, LoseAnswer):
             request.fault = "answer lost"
             await asyncio.sleep(action.seconds)

@@ -6,13 +6,13 @@ rules records the covered points, and finds its conditions by their place in the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 
+from kdsl.base.real_path import real_path
 from kdsl.base.span import Span
 from kdsl.base.visible import visible_lines
 from kdsl.check.model.typed import TypedExpr
@@ -257,9 +257,9 @@ class Coverage:
 
 def files_below(files: Iterable[File], paths: Iterable[Path]) -> Iterator[File]:
     """Yield the files below some paths: the rules under test, without the library they import."""
-    roots = [Path(os.path.realpath(path)) for path in paths]
+    roots = [real_path(path) for path in paths]
     for file in files:
-        place = Path(os.path.realpath(file.span.source.path))
+        place = real_path(file.span.source.path)
         if any(place == root or root in place.parents for root in roots):
             yield file
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from kdsl.base.file_policy import FoundFile, RefusedError, distinct, follow
+from kdsl.base.real_path import real_path
 
 _WILD: Final = re.compile(r"[*?\[]")
 _ANY_DEPTH: Final = "**"
@@ -27,7 +28,7 @@ def files_matching(folder: Path, pattern: str, problems: list[OSError]) -> list[
     steps = PurePath(pattern).parts
     if not steps or PurePath(pattern).is_absolute():
         raise ValueError("write a path that begins in the folder of the test")
-    entries = [FoundFile(folder, Path(os.path.realpath(folder)), ())]
+    entries = [FoundFile(folder, real_path(folder), ())]
     for number, step in enumerate(steps, start=1):
         is_last = number == len(steps)
         reached = (each for entry in entries for each in _reached(entry, step, is_last, problems))

@@ -6,7 +6,6 @@ wrong reason is worse than none.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Final
 from kdsl.app import DEFAULT_PLUGINS, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.file_policy import FoundFile, RefusedError, follow
+from kdsl.base.real_path import real_path
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.check.model.sharing import DEVICES
@@ -116,7 +116,7 @@ def _rule_path(place: PlacedValue, folder: Path, found: list[Diagnostic]) -> Pat
 
 def _near(path: Path) -> Path:
     """Return a normalized path, relative where it is below the current folder, as in verdicts."""
-    whole, here = Path(os.path.realpath(path)), Path.cwd()
+    whole, here = real_path(path), Path.cwd()
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 

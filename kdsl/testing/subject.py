@@ -17,6 +17,7 @@ from typing import Final
 from kdsl.app import libraries
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.disk_cache import disk_cache
+from kdsl.base.real_path import real_path
 from kdsl.base.span import Source, Span
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import DEVICES
@@ -101,7 +102,7 @@ class Library:
 
     def load(self, paths: Sequence[Path]) -> Loaded:
         """Load the rule files of `paths`; imported packages that they lack come from the libraries."""
-        key = tuple(Path(os.path.realpath(path)) for path in paths)
+        key = tuple(real_path(path) for path in paths)
         if key not in self._loaded:
             self._loaded[key] = self._load(paths)
         return self._loaded[key]

@@ -18,6 +18,7 @@ from kdsl.base.file_policy import (
     read_named,
     replace_file,
 )
+from kdsl.base.real_path import real_path
 from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import find_rule_files, read_rule_file
 
@@ -182,7 +183,7 @@ def test_what_another_file_names(tmp_path: Path, name: str, refusal: Refusal | N
     (here / "d").symlink_to("../far")
     (here / "up").symlink_to("..")
     if refusal is None:
-        assert follow(here, name) == Path(os.path.realpath(here / name))
+        assert follow(here, name) == real_path(here / name)
         return
     with pytest.raises(RefusedError) as caught:
         follow(here, name)

@@ -101,6 +101,22 @@ def test_where_no_scheduler_answers(site: Site) -> None:
     assert "write it as https://HOST:PORT" in plain.stderr
 
 
+def test_a_token_is_enough_to_ask_about_a_pod_of_the_default_namespace(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    user = yaml.safe_load(site.kubeconfig.read_text())["users"][0]["user"]
+    token = tmp_path / "token"
+    token.write_text(user["token"])
+    ended = kdsl("explain", "none", "--server", site.server, "--insecure", "--token-file", str(token))
+    assert ended.exit_code == 2
+    assert "default/none" in ended.stderr, ended.stderr
+    ended = kdsl("explain", "none", "--server", site.server, "--insecure")
+    assert "error[K1150]: there is no cluster to connect to\n" in ended.stderr
+
+
 def test_without_a_scheduler_the_objects_of_the_cluster_decide(site: Site) -> None:
     way = ("--kubeconfig", str(site.kubeconfig))
     ended = kdsl("explain", "report", "-n", "finance", *way, "-o", "json")

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from kdsl import configured
+from kdsl.check.model.traversal import expressions_of
+from kdsl.check.model.typed import TypedExpr
 from kdsl.report.schemas import output_schema
 
 from tests.cli.command_line import kdsl
@@ -370,16 +373,26 @@ def test_a_plugin_that_cannot_be_registered_is_the_only_error(site: Site) -> Non
     assert "1 error\n" in found.stderr, found.stderr
 
 
-def test_a_plugin_that_no_profile_adds_is_told(site: Site) -> None:
+def test_a_plugin_that_no_profile_adds_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     body = "\n    @hookimpl\n    def filter_node(self, state, pod, node): return None"
     body += "\n    @hookimpl\n    def score_node(self, state, pod, node): return 1"
     head = "from kdsl.hooks import hookimpl\nclass Plugin:\n    def __init__(self, args, context): pass"
-    site.install("judge", files={"plugin.py": f"{head}{body}\n"})
-    path = config("- {name: judge}\n")
-    found = kdsl("check", "--config", path)
+    for name in ("judge", "jury"):
+        site.install(name, files={"plugin.py": f"{head}{body}\n"})
+    walks: list[object] = []
+
+    def counted(values: object) -> Iterator[TypedExpr]:
+        walks.append(values)
+        return expressions_of(values)
+
+    monkeypatch.setattr(configured, "expressions_of", counted)
+    found = kdsl("check", "--config", config("- {name: judge}\n- {name: jury}\n"))
     assert found.exit_code == 0
-    assert "no profile in use adds the predicate or score of plugin `judge`" in found.stdout
+    for name in ("judge", "jury"):
+        assert f"no profile in use adds the predicate or score of plugin `{name}`" in found.stdout
     assert "`filter_node`, `score_node` will not run" in found.stdout
+    assert len(walks) == 1
+    path = config("- {name: judge}\n")
     Path("rules").mkdir()
     Path("rules/r.kdsl").write_text(
         "kdsl 1\npackage r\nimport kubernetes.v1_36 as kubernetes\nprofile p extends kubernetes.default {\n"
@@ -544,3 +557,24 @@ class Plugin:
     world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
     (line,) = (each for each in kdsl("simulate", *world).stdout.splitlines() if each.startswith("default/p "))
     assert f"0/1 nodes are available: {why}." in line
+
+
+def test_a_plugin_whose_preparation_fails_is_not_asked_again_for_each_node(site: Site) -> None:
+    for name, text in {"hot.kdsl": HOT, "pods.yaml": POD}.items():
+        Path(name).write_text(text)
+    fails = """with open("calls", "a") as file:
+            file.write("x")
+        raise ValueError("no link")"""
+    code = DECIDES.replace('state.values["mine"] = pod.name', fails)
+    (site.root / "kdsl_racks" / "plugin.py").write_text(code)
+    (site.root / "kdsl_racks" / "kdsl-plugin.yaml").unlink()
+    given = config("".join(f"- name: {name}\n" for name in ("VolumeBinding", "DynamicResources", "racks")))
+    calls = []
+    for count in (3, 9):
+        nodes = "---\n".join(NODE.replace("name: n", f"name: n{at}") for at in range(count))
+        Path("nodes.yaml").write_text(nodes)
+        Path("calls").write_text("")
+        world = ("--cluster", "nodes.yaml", "--pods", "pods.yaml", "--rules", "hot.kdsl", "--config", given)
+        assert "no link" in kdsl("explain", "p", *world, "--all").stdout
+        calls.append(len(Path("calls").read_text()))
+    assert calls[0] == calls[1]

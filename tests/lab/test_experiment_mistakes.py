@@ -116,3 +116,25 @@ def test_an_empty_experiment_and_two_in_a_file(tmp_path: Path) -> None:
         ended = kdsl("lab", "run", str(path))
         assert ended.exit_code == 2 and told in ended.stderr
     assert ":3:1" in ended.stderr
+
+
+@pytest.mark.parametrize("time", ["", "time: {}\n"])
+def test_a_trace_without_pods_is_a_mistake(tmp_path: Path, time: str) -> None:
+    """Its runs ended well, with empty figures."""
+    _, pods = write_small(tmp_path)
+    pods.write_text(f"{pods.read_text().splitlines()[0]},creation_time,scheduled_time,deletion_time\n")
+    text = """apiVersion: kdsl.dev/v1
+kind: Experiment
+traces:
+  small: {nodes: nodes.csv, pods: pods.csv}
+profiles:
+  A: {profile: policies.atc23.best_fit.best_fit}
+seeds: [1]
+"""
+    path = tmp_path / "experiment.yaml"
+    path.write_text(text + time, encoding="utf-8")
+    ended = kdsl("lab", "run", str(path), "--out", str(tmp_path / "out"))
+    assert ended.exit_code == 2
+    assert "error[K1114]: this trace has no pods: there is nothing to measure\n" in ended.stderr
+    assert f"--> {pods}\n" in ended.stderr
+    assert not (tmp_path / "out" / "results.parquet").exists()

@@ -93,6 +93,12 @@ def test_a_run_is_named_by_the_start_of_its_digest(tmp_path: Path) -> None:
         results.decisions("")
 
 
+def test_a_folder_that_cannot_be_looked_at_is_not_called_empty() -> None:
+    """A name that is too long fails even for root, as a folder without rights does for others."""
+    with pytest.raises(InvalidInputError, match=r"cannot read `x+`: file name too long"):
+        lab.open("x" * 300)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

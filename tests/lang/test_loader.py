@@ -266,6 +266,16 @@ def test_what_an_ignore_file_names_is_passed_by(tmp_path: Path) -> None:
     assert len(find_rule_files([tmp_path])[0]) == 1
 
 
+@pytest.mark.parametrize("start", ["!", "/", "./", "../"])
+def test_a_pattern_of_git_that_fits_no_name_is_reported(tmp_path: Path, start: str) -> None:
+    write(tmp_path, a="package a", b="package b")
+    (tmp_path / ".kdslignore").write_text(f"# here\n  {start}b.kdsl \na.*\n", encoding="utf-8")
+    (found,), (problem,) = find_rule_files([tmp_path])
+    assert (found.path.name, problem.code) == ("b.kdsl", LangCode.IDLE_PATTERN)
+    assert problem.span is not None
+    assert (problem.span.text, problem.span.line, problem.span.column) == (f"{start}b.kdsl", 2, 3)
+
+
 def test_an_ignore_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     write(tmp_path, a="package a")
     (tmp_path / ".kdslignore").write_bytes(b"caf\xe9\n")

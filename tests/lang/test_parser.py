@@ -303,3 +303,20 @@ def test_broken_samples_are_reported(text: str, place: float, length: int, piece
 def test_a_text_that_is_no_rule_file_is_told_once() -> None:
     found = parse_file(Source("README.md", "# kdsl\n\nA scheduler.\n")).diagnostics
     assert [each.code for each in found] == [LangCode.HEADER]
+
+
+@pytest.mark.parametrize(
+    "comment", ["// c\rrequire false", "/// c\r\rrequire false", "// \x07 c\r", "// c\r"]
+)
+def test_a_comment_does_not_swallow_a_line_that_an_editor_shows(comment: str) -> None:
+    (found,) = parse_file(Source("f", f"kdsl 1\r\npackage a // d\r\n{comment}")).diagnostics
+    assert found.code == LangCode.BAD_CHARACTER
+    assert found.span is not None and (found.span.text, found.span.line) == ("\r", 3)
+    assert not found.fixes
+
+
+def test_a_string_has_no_return_without_a_line_feed() -> None:
+    text = 'kdsl 1\npackage a\nparam a = """b\rc"""\n'
+    (found,) = parse_file(Source("f", text)).diagnostics
+    assert (found.code, found.fixes[0].edits[0].text) == (LangCode.BAD_CHARACTER, "\\r")
+    assert not parse_file(Source("f", text.replace("\r", "\r\n"))).diagnostics

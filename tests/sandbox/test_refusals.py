@@ -223,12 +223,33 @@ def test_bindings_are_tried_checked_and_take_the_places_of_their_node() -> None:
             '{"metadata":{"name":"a","labels":{',
             'unexpected end of JSON input ({"metadata":{"name":"a","label ...)',
         ),
+        ("[" * 100_000, f"exceeded max depth ({'5b' * 30} ...)"),
     ],
 )
 def test_bodies_that_are_no_json(body: str, wanted: str) -> None:
     [(status, answer)] = ask(("POST", PODS, body))
     start = "the object provided is unrecognized (must be of type Pod): couldn't get version/kind"
     assert (status, answer["message"]) == (400, f"{start}; json parse error: {wanted}")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "media"),
+    [
+        ("POST", PODS, "application/yaml"),
+        ("POST", f"{PODS}/a/binding", "application/json"),
+        ("PATCH", f"{PODS}/a", MERGE),
+        ("PATCH", f"{PODS}/a", "application/json-patch+json"),
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json"),
+        ("POST", "/kdsl-sandbox/faults", "application/json"),
+    ],
+)
+@pytest.mark.parametrize("depth", [400, 900, 100_000])
+def test_a_body_with_too_many_levels_is_refused(method: str, path: str, media: str, depth: int) -> None:
+    deep = f'{{"metadata": {{"annotations": {"[" * depth + "]" * depth}}}}}'
+    made, refused, after = ask(
+        ("POST", PODS, pod({})), (method, path, deep, media), ("GET", f"{PODS}/a", None)
+    )
+    assert (made[0], refused[0], after[0]) == (201, 400, 200), refused
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,11 @@ def _check_metadata(api_object: KubeObject, meta: ObjectMeta, problems: Problems
             _warn(InputCode.VALUE, path, f"`{key}` is not a label key", problems, LABEL_KEY)
         elif not is_label_value(value):
             _warn(InputCode.VALUE, path, f"`{value}` is not a label value", problems, LABEL_VALUE)
+    controllers = [i for i, owner in enumerate(meta.owner_references) if owner.controller]
+    for i in controllers[1:]:
+        title = "a second owner is the controller of this object"
+        place = ("metadata", "ownerReferences", i, "controller")
+        problems.add(InputCode.DUPLICATE_VALUE, place, title, "leave `controller: true` with one of them")
 
 
 def _check_pod(pod: Pod, problems: Problems) -> None:
@@ -166,7 +171,10 @@ def _check_container(
 
 
 def _check_port(port: ContainerPort, path: Path, host_network: bool, problems: Problems) -> None:
-    if not 1 <= port.container_port <= 65535:
+    if port.container_port == 0:
+        title = "a port of a container needs its number"
+        problems.add(InputCode.MISSING, (*path, "containerPort"), title, "write one from 1 to 65535")
+    elif not 1 <= port.container_port <= 65535:
         title = f"port {port.container_port} is not between 1 and 65535"
         problems.add(InputCode.VALUE, (*path, "containerPort"), title, "write one from 1 to 65535")
     if not 0 <= port.host_port <= 65535:

@@ -8,6 +8,7 @@ in Go's notations, no times, keys are strings.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -302,7 +303,8 @@ def _resolve_number(text: str) -> object:
         number = _integer(text.lstrip("+-").replace("_", ""))
         return -number if text[0] == "-" else number
     if _FLOAT.fullmatch(text):
-        return float(text)
+        # A number beyond the doubles stays a text, as in Go's YAML.
+        return text if math.isinf(float(text)) else float(text)
     return _WORDS.get(text, text)
 
 

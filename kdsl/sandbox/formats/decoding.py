@@ -74,7 +74,7 @@ def parse_body(data: bytes, is_yaml: bool, kind: str, is_strict: bool) -> tuple[
         return value, repeated
     try:
         return decode(data), []
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _parse_strict(data, kind, []), []
 
 
@@ -94,6 +94,8 @@ def parse_patch(data: bytes, kind: type, go_type: str) -> Any:
 
 def json_error(error: Exception) -> str:
     """Return Go's error text for invalid JSON."""
+    if isinstance(error, RecursionError):
+        return "exceeded max depth"
     if not isinstance(error, json.JSONDecodeError):
         return f"invalid character: {error}"
     place, text = error.pos, error.doc

@@ -49,6 +49,7 @@ EXPRESSION = (
 FIELD = EXPRESSION.replace("matchExpressions", "matchFields")
 TERMS = EXPRESSION.removesuffix(".0.matchExpressions.0")
 PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.0"
+PORT_PLACE = "spec.containers[0].ports[0]"
 
 
 def changed(thing: dict[str, Any], path: str, value: object) -> dict[str, Any]:
@@ -73,7 +74,15 @@ def changed(thing: dict[str, Any], path: str, value: object) -> dict[str, Any]:
         ("spec.containers", ..., "spec.containers", "at least one container"),
         ("spec.containers.0.name", "", "spec.containers[0].name", "needs a name"),
         ("spec.initContainers.0.name", "c", "spec.initContainers[0].name", "a second container"),
-        ("spec.containers.0.ports.0.containerPort", 0, "spec.containers[0].ports[0].containerPort", "port 0"),
+        ("spec.containers.0.ports.0.containerPort", 0, f"{PORT_PLACE}.containerPort", "needs its number"),
+        ("spec.containers.0.ports.0.containerPort", ..., f"{PORT_PLACE}.containerPort", "needs its number"),
+        ("spec.containers.0.ports.0.containerPort", -1, f"{PORT_PLACE}.containerPort", "port -1 is not"),
+        (
+            "metadata.ownerReferences",
+            [{"name": name, "controller": name != "y"} for name in "xyz"],
+            "metadata.ownerReferences[2].controller",
+            "a second owner is the controller",
+        ),
         ("spec.containers.0.ports.0.hostPort", 65536, "spec.containers[0].ports[0].hostPort", "65536"),
         ("spec.containers.0.ports.0.hostPort", -1, "spec.containers[0].ports[0].hostPort", "-1"),
         ("spec.containers.0.ports.0.protocol", "tcp", "spec.containers[0].ports[0].protocol", "`tcp`"),
@@ -262,7 +271,11 @@ def test_ports_end_at_65535(field: str, least: int) -> None:
     for port in (least - 1, 65536, 65537):
         (found,) = read_values([changed(POD, place, port)]).diagnostics
         assert found.where == f"<values>#1: {place.replace('.0', '[0]')}"
-        assert found.title.endswith(f"port {port} is not between 1 and 65535")
+        is_missing = (field, port) == ("containerPort", 0)
+        title = (
+            "a port of a container needs its number" if is_missing else f"{port} is not between 1 and 65535"
+        )
+        assert found.title.endswith(title)
 
 
 def test_host_network_ports_are_container_ports() -> None:
