@@ -161,10 +161,13 @@ class Measure:
     def counts_of(self, pods: Sequence[PodInfo], answers: PodAnswers) -> list[tuple[int, int]] | None:
         """Return the count of each pod and its steps; None if one fails. Pods of one key share an answer."""
         key_of = self.question.pod_key
-        keys: Iterable[Hashable] = range(len(pods)) if key_of is None else map(key_of, pods)
         found: list[tuple[int, int]] = []
-        for pod, like in zip(pods, keys, strict=True):
-            answer = answers.get(like) or self._answer(pod, like, answers)
+        for pod in pods:
+            if key_of is None:
+                answer = self.count_pods((pod,), 0)
+            else:
+                like = key_of(pod)
+                answer = answers.get(like) or self._answer(pod, like, answers)
             if answer is None:
                 return None
             found.append(answer)
