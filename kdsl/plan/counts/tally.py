@@ -19,7 +19,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
+from kdsl.plan.counts.measures import MAX_POD_KEYS, NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.selected import counts_of_selected
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums, domains_of
@@ -49,7 +49,7 @@ class Tally:
         # The end of the arrivals that were counted.
         self._position = -1
         self._has_rows = False
-        self._answers: PodAnswers = {}
+        self._answers = PodAnswers(MAX_POD_KEYS)
         self._clear(0)
 
     @property
@@ -132,7 +132,7 @@ class Tally:
         is_first = self._position < 0 or (missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure))
         self._position = arrivals.position
         if is_first and not needs_rows:
-            first = counts_of_selected(live, pods, measure, {})
+            first = counts_of_selected(live, pods, measure, PodAnswers(MAX_POD_KEYS))
             if first is not None:
                 if self._has_rows:
                     self._clear(0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.base.events import EventPattern, Resource
 from kdsl.base.span import Span
 from kdsl.check.analyses.cures import preemption_cures
@@ -60,7 +61,7 @@ class PreemptionPlugin:
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
         # For the latest pod: whether the pods are victims that were asked about, by their fields.
-        self._known: tuple[PodInfo | None, dict[Hashable, bool | None]] = (None, {})
+        self._known = ByIdentity[PodInfo, dict[Hashable, bool | None]](lambda pod: {}, 1)
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
         fields = [] if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
@@ -89,11 +90,7 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        latest, known = self._known
-        if latest is not pod:
-            known = {}
-            self._known = (pod, known)
-        found = self._find(pod, pods, known)
+        found = self._find(pod, pods, self._known.of(pod))
         if len(found) < 2:
             return found
         if self._numbers:
