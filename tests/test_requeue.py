@@ -23,7 +23,7 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.gate import refusal_of
 from kdsl.cycle.queue import SchedulingQueue
-from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.search import search
 from kdsl.cycle.workers import Workers
 
 from tests.bench.waking import calls
@@ -139,7 +139,7 @@ def fits(engine: Engine, cluster: ClusterCache, pod: PodInfo) -> bool:
     assert table is not None
     found = search(
         Attempt(table, pod, cluster.snapshot()),
-        SearchSettings(Workers(1)),
+        Workers(1),
         start=0,
         nominated_node="",
         rivals={},

@@ -15,10 +15,10 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.feasible_filters import run_feasible_filters
 from kdsl.cycle.judging import Contested, Judge
-from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.prefilter import PreFilterResult, run_pre_filters
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.visited import VisitedNodes
+from kdsl.cycle.what_if import WhatIf
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.hooks.table import MAX_NODE_SCORE
@@ -84,7 +84,7 @@ def preemption(attempt: Attempt, contested: Contested) -> Rejects:
                 raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
             if len(may_go) < len(victims):
                 return Status(Code.UNSCHEDULABLE, ("a victim may not go",), hooks.plugin)
-        what_if = WhatIf(attempt, judge, row)
+        what_if = WhatIf(judge, row)
         what_if.remove(victims)
         return what_if.rejection()
 

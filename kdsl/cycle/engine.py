@@ -33,7 +33,7 @@ from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.scoring import score_nodes
-from kdsl.cycle.search import SearchSettings, rivals_by_row, search
+from kdsl.cycle.search import rivals_by_row, search
 from kdsl.cycle.selection import Choice, select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.waking import waking_events
@@ -69,7 +69,7 @@ class Engine:
         self._tracer = tracer
         self._attempts = options.attempts
         self._workers = Workers(options.parallelism)
-        self._configure(options)
+        self._options = options
         self._start = options.start
         self.nominator = Nominator(self._leaves_room, self._changes_place)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
@@ -185,7 +185,7 @@ class Engine:
 
     def continue_from(self, options: EngineOptions) -> None:
         """Decide the next pod as an engine with this `continuation` would; the parallelism stays."""
-        self._configure(replace(options, parallelism=self._options.parallelism))
+        self._options = replace(options, parallelism=self._options.parallelism)
         self._start, self._attempts = options.start, options.attempts
 
     def adopt(self, tables: Iterable[HookTable], router: Router | None, options: EngineOptions) -> None:
@@ -197,12 +197,8 @@ class Engine:
         if options.parallelism != self._workers.parallelism:
             self._workers.close()
             self._workers = Workers(options.parallelism)
-        self._configure(options)
-        self.queue.reroute()
-
-    def _configure(self, options: EngineOptions) -> None:
         self._options = options
-        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
+        self.queue.reroute()
 
     def close(self) -> None:
         """End the worker threads."""
@@ -285,10 +281,10 @@ class Engine:
         No pod is assumed or preempted, and no sink is called. The next search starts elsewhere, as after any
         attempt.
         """
-        table = self._routes.table_of(pod)
-        if table is None:
+        found = self.attempt(pod)
+        if found is None:
             return None
-        attempt = Attempt(table, pod, self._cluster.snapshot())
+        attempt, _ = found
         record = AttemptRecord(attempt, Detail.FULL, self._options)
         if not len(attempt.snapshot.order):
             return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)
@@ -391,7 +387,8 @@ class Engine:
         pod = attempt.pod
         found = search(
             attempt,
-            self._settings,
+            self._workers,
+            self._options.percentage,
             start=self._start,
             nominated_node=self.nominator.node_of(pod),
             rivals=self.nominator.rivals(pod),

@@ -12,16 +12,14 @@ class EngineOptions:
     """Settings outside the profile. `percentage` is the percentage of nodes to find (0: adaptive) where the
     profile has none; `rules` is the digest of the rule set.
 
-    `parallelism` and `run_length` (nodes judged at once) change the time of a decision, never its result. An
-    engine that continues another one's work has that engine's `start` of the next search and number of
-    `attempts`.
+    `parallelism` changes the time of a decision, never its result. An engine that continues another one's
+    work has that engine's `start` of the next search and number of `attempts`.
     """
 
     seed: int = 0
     tie_break: TieBreak = TieBreak.HEAP
     parallelism: int = 1
     percentage: int = 0
-    run_length: int | None = None
     detail: Detail = Detail.SUMMARY
     rules: str = ""
     start: int = 0

@@ -14,14 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import NodesWithPods, Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.visited import ALL_PASS, ends_of, joined, merged, numbered_alike
+from kdsl.cycle.what_if import WhatIf
 from kdsl.hooks.adapter import Filter
-from kdsl.hooks.errors import PluginError, ask
+from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.joined import JoinedPredicates, failed_together
 from kdsl.hooks.state import CycleState
@@ -52,6 +52,7 @@ class Judge(Struct, frozen=True, eq=False):
     snapshot: Snapshot
     filters: Calls[Filter]
     add_pods: Calls[AddPod]
+    remove_pods: Calls[AddPod]
     contested: Contested
     check_all: bool = False
     joined: JoinedPredicates | None = None
@@ -69,6 +70,7 @@ class Judge(Struct, frozen=True, eq=False):
             attempt.snapshot,
             table.filters,
             table.add_pods,
+            table.remove_pods,
             # Without filters no node is rejected, so nominated pods do not matter.
             contested if table.filters else {},
             table.check_all,
@@ -222,17 +224,9 @@ class Judge(Struct, frozen=True, eq=False):
 
     def _with_nominated(self, row: int, nominated: Sequence[PodInfo]) -> Status | None:
         """Judge one node as if the nominated pods ran on it; return None where it passes."""
-        state = self.state.clone()
-        node = self.snapshot.info(row)
-        for pod in nominated:
-            added = pod.on(node.name)
-            node = node.with_pod(added)
-            account_for("add_pod", self.add_pods, state, self.pod, added, node)
-        what_if = replace(self.over(self.snapshot.about_one.overlay(row, node), state), contested={})
-        judged = what_if.judge(np.array([row], dtype=np.intp))
-        if judged.error is not None:
-            raise judged.error
-        return judged.column[0] if judged.column.ids[0] else None
+        what_if = WhatIf(replace(self, contested={}), row)
+        what_if.add([pod.on(self.snapshot.names[row]) for pod in nominated])
+        return what_if.rejection()
 
     def _ask(
         self, plugin: str, call: Filter, rows: NDArray[np.intp]
@@ -274,21 +268,6 @@ class Judge(Struct, frozen=True, eq=False):
             return StatusColumn(np.concatenate(ids), table), failed
         # It raises for all nodes but for neither half: no node can be blamed, so none gets a status.
         return nothing, error
-
-
-def account_for(
-    point: str, calls: Calls[AddPod], state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo
-) -> None:
-    """Call the `add_pod` or `remove_pod` hooks: `other` is now on `node`, or has left it.
-
-    Plugins that skip the pod are not called. Raises PluginError where one fails.
-    """
-    for plugin, call in calls:
-        if plugin in state.skipped_filters:
-            continue
-        status = ask(plugin, point, call, state, pod, other, node)
-        if status is not None and status.code is not Code.SUCCESS:
-            raise PluginError.answered(plugin, point, status)
 
 
 @lru_cache(MAX_LENGTHS)

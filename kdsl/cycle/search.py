@@ -6,7 +6,6 @@ It reads the snapshot and changes nothing; the engine, `explain` and what-if sim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,19 +25,6 @@ from kdsl.hooks.faults import Fault
 
 ALL_NODES: Final = 100
 """The percentageOfNodesToScore that finds all feasible nodes, whatever a profile says."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """Settings of a search; `percentage` is percentageOfNodesToScore, which a profile's `sample` may read."""
-
-    workers: Workers
-    percentage: int = 0
-    run_length: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.run_length is not None and self.run_length < 1:
-            raise ValueError("run_length must be at least 1")
 
 
 class Search(Struct, frozen=True, eq=False):
@@ -74,16 +60,19 @@ class Search(Struct, frozen=True, eq=False):
 
 def search(
     attempt: Attempt,
-    settings: SearchSettings,
+    workers: Workers,
+    percentage: int = 0,
     *,
     start: int = 0,
     nominated_node: str = "",
     rivals: Mapping[str, Sequence[PodInfo]] | None = None,
+    run_length: int | None = None,
 ) -> Search:
     """Search for feasible nodes; raises PluginError where PreFilter fails.
 
-    `rivals` are the nominated pods to respect, by node. An error of a filter is in the verdicts: the search
-    up to it counts for the start of the next one.
+    `percentage` is percentageOfNodesToScore, which a profile's `sample` may read. `rivals` are the nominated
+    pods to respect, by node. `run_length` changes the time only. An error of a filter is in the verdicts: the
+    search up to it counts for the start of the next one.
     """
     snapshot = attempt.snapshot
     prefilter = run_pre_filters(attempt)
@@ -93,7 +82,7 @@ def search(
     nominated: VisitedNodes | None = None
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
-        nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.intp)), 1, settings.workers)
+        nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.intp)), 1, workers)
         nominated = run_feasible_filters(attempt, nominated)
         # An error on the nominated node is not final: the search below visits the node again. Filters do not
         # repeat what narrowed the candidates.
@@ -102,8 +91,8 @@ def search(
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     rows = Rotated(candidates, start)
-    wanted, faults = _wanted(attempt, rows.size, settings.percentage)
-    found = find_feasible(judge, rows, wanted, settings.workers, settings.run_length, prefilter.share)
+    wanted, faults = _wanted(attempt, rows.size, percentage)
+    found = find_feasible(judge, rows, wanted, workers, run_length, prefilter.share)
     verdicts = run_feasible_filters(attempt, found)
     if nominated is not None:
         verdicts = verdicts.including(nominated)

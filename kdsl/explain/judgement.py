@@ -89,7 +89,7 @@ class FilterHooks:
     ) -> StatusColumn:
         if self.filter is None:
             return _same(SUCCESS, len(rows))
-        judge = Judge(state, pod, snapshot, ((self.name, self.filter),), self.add_pods, contested)
+        judge = Judge(state, pod, snapshot, ((self.name, self.filter),), self.add_pods, (), contested)
         found: list[Status | None] = []
         for _ in range(MAX_ERRORS):
             judged = judge.judge(rows[len(found) :])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import TYPE_CHECKING
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.wake import QueueingHint, Wake, Wakes
@@ -39,24 +40,22 @@ class _Thinning:
     def __init__(self, evictable: Evictable) -> None:
         self.signature = evictable.signature
         self._find = evictable.find
-        self._event: ClusterEvent | None = None
-        self._known: dict[Hashable, ClusterEvent] = {}
+        self._known = ByIdentity[ClusterEvent, dict[Hashable, ClusterEvent]](lambda event: {}, 1)
 
     def thinned(self, pod: PodInfo, event: ClusterEvent) -> ClusterEvent:
         """Return the event without the pods that `pod` may evict; the same one if there are none, or if
         nothing changes beside them.
         """
-        if event is not self._event:
-            self._event, self._known = event, {}
+        known = self._known.of(event)
         kind = None if self.signature is None else self.signature(pod)
-        found = None if kind is None else self._known.get(kind)
+        found = None if kind is None else known.get(kind)
         if found is None:
             before, after = self._without(pod, event.node_before), self._without(pod, event.node_after)
             is_same = before is event.node_before and after is event.node_after
             is_same = is_same or _are_equal(before, after)
             found = event if is_same else replace(event, node_before=before, node_after=after)
             if kind is not None:
-                self._known[kind] = found
+                known[kind] = found
         return found
 
     def _without(self, pod: PodInfo, node: NodeInfo | None) -> NodeInfo | None:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.check.model.rule_set import CheckedProfile, CheckedTeam, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.values import EvalError
@@ -21,7 +21,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 """The scheduler name that the API server gives to pods without one."""
 
 CACHED_OWNERS = 65_536
-"""The most signatures of pods that are kept with their owner; the least recently used go first."""
+"""The most signatures of pods that are kept with their owner."""
 
 Owns = Callable[[PodInfo, ReportError], bool]
 """Returns whether a team owns a pod, and reports errors."""
@@ -62,7 +62,7 @@ class ProfileRouter:
         # INVARIANT: the checker lets `owns` read only fields that pods may share.
         assert dependencies is not None
         self._signature = dependencies.signature
-        self._owners: OrderedDict[Hashable, tuple[str, tuple[Fault, ...]]] = OrderedDict()
+        self._owners = BoundedDict[Hashable, tuple[str, tuple[Fault, ...]]](CACHED_OWNERS)
         self._has_erred = False
         self._choices = _choices(rules, frozenset(profiles))
 
@@ -85,12 +85,8 @@ class ProfileRouter:
         signature = self._signature(pod)
         owner = self._owners.get(signature)
         if owner is None:
-            owner = self._owners[signature] = self._find_owner(pod)
+            owner = self._owners.keep(signature, self._find_owner(pod))
             self._has_erred = self._has_erred or bool(owner[1])
-            if len(self._owners) > CACHED_OWNERS:
-                self._owners.popitem(last=False)
-        else:
-            self._owners.move_to_end(signature)
         return owner
 
     def _find_owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:

@@ -29,7 +29,7 @@ from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.scoring import score_nodes
-from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.search import search
 from kdsl.cycle.selection import select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
@@ -185,7 +185,7 @@ class Session:
         record = AttemptRecord(attempt, Detail.FULL, EngineOptions(rules=self._rules))
         workers = Workers(1)
         try:
-            record.search = search(attempt, SearchSettings(workers, _ALL_NODES))
+            record.search = search(attempt, workers, _ALL_NODES)
             nodes = NodeSet(attempt.snapshot, record.search.feasible)
             if not len(nodes.rows):
                 return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())

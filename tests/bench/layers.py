@@ -92,7 +92,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     "columns": _without_columns,
     "tapes": _set(Tapes, "play", lambda *_: None),
     "groups of nodes": _set(NodeGroups, "groups", lambda *_: None),
-    "first counts of a selector": _set(counts_tally, "sums_of_selected", lambda *_: None),
+    "first counts of a selector": _set(counts_tally, "counts_of_selected", lambda *_: None),
     "terms by label": _set(SelectorIndex, "matching", lambda self, labels, scopes=(): list(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),

@@ -19,7 +19,7 @@ from kdsl.cycle.faults import faults_of
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import run_pre_filters
 from kdsl.cycle.scoring import score_nodes
-from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.search import search
 from kdsl.cycle.statement import Statement
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
@@ -93,7 +93,7 @@ def found_by(frozen: HookTable, pod: PodInfo, cache: ClusterCache, run_length: i
     attempt = Attempt(frozen, pod, cache.snapshot())
     try:
         with Workers(1) as workers:
-            found = search(attempt, SearchSettings(workers, run_length=run_length), start=2)
+            found = search(attempt, workers, run_length=run_length, start=2)
     except PluginError as error:
         return str(error), sorted(attempt.state.skipped_filters)
     statuses = [found.verdicts.column[at] for at in range(len(found.verdicts.rows))]
@@ -156,7 +156,7 @@ def test_the_first_in_the_profile_gives_the_status(place: int, plugin_wins: bool
     members.insert(place, ("L", plugin(filter=lambda nodes: column(nodes, rejects))))
     _, together = joined(dict(members))
     with Workers(1) as workers:
-        found = search(Attempt(together, PodInfo("p"), cluster(4).snapshot()), SearchSettings(workers))
+        found = search(Attempt(together, PodInfo("p"), cluster(4).snapshot()), workers)
     reasons = {int(row): found.verdicts.column[at].plugin for at, row in enumerate(found.verdicts.rows)}
     assert reasons == {0: "P0", 1: "L" if plugin_wins else "P1", 2: "L", 3: ""}
 
@@ -169,7 +169,7 @@ def test_a_plugin_gets_no_node_that_an_earlier_rule_rejects() -> None:
     watching = plugin(filter=lambda nodes: asked.extend(nodes.names()))
     _, together = joined({"P0": first, "L": watching, "P1": second})
     with Workers(1) as workers:
-        search(Attempt(together, PodInfo("p"), cluster(3).snapshot()), SearchSettings(workers))
+        search(Attempt(together, PodInfo("p"), cluster(3).snapshot()), workers)
     assert asked == ["n1", "n2"]
 
 
@@ -190,7 +190,7 @@ def test_a_plugin_with_nothing_to_do_skips_the_pod_and_is_not_called(
     cache = cluster(2)
     of = Attempt(together, PodInfo("p"), cache.snapshot())
     with Workers(1) as workers:
-        found = search(of, SearchSettings(workers))
+        found = search(of, workers)
     # A rule that ends PreFilter does so before the plugin is reached.
     assert found.prefilter.skipping == skipping
     statement = Statement(cache)
@@ -212,7 +212,7 @@ def test_a_rule_behind_the_plugin_that_ends_pre_filter_has_no_fault() -> None:
             replace(frozen, rule_faults=RuleFaults(compiled)), PodInfo("p"), cluster(2).snapshot()
         )
         with Workers(1) as workers:
-            found = search(attempt, SearchSettings(workers))
+            found = search(attempt, workers)
         faults = faults_of(attempt, found, False, None, None)
         assert [each.source for each in faults] == ["P0"]
 
@@ -247,7 +247,7 @@ def test_a_nominated_node_that_a_rule_does_not_name_is_not_taken(node: str, is_t
     for frozen in joined({"P0": rule}):
         of = Attempt(frozen, PodInfo("p", nominated_node_name=node), cluster(4).snapshot())
         with Workers(1) as workers:
-            found = search(of, SearchSettings(workers), nominated_node=node)
+            found = search(of, workers, nominated_node=node)
         assert found.nominated is is_taken
         assert set(of.all_nodes.take(found.feasible).names()) == ({node} if is_taken else {"n0"})
 
@@ -261,7 +261,7 @@ def test_predicates_that_fail_in_one_call_only_are_a_fault(
     monkeypatch.setattr(PredicateMemo, method, lambda *_: raising())
     of = Attempt(together, PodInfo("p"), cluster(3).snapshot())
     with Workers(1) as workers:
-        found = search(of, SearchSettings(workers))
+        found = search(of, workers)
     assert of.all_nodes.take(found.feasible).names() == ("n1",)
     (fault,) = faults_of(of, found, False, None, None)
     assert fault.message.startswith(
@@ -276,7 +276,7 @@ def test_a_plugin_that_fails_by_itself_is_its_only_fault(monkeypatch: pytest.Mon
     monkeypatch.setattr(PredicateMemo, "filter", lambda *_: raising())
     of = Attempt(together, PodInfo("p"), cluster(3).snapshot())
     with Workers(1) as workers:
-        found = search(of, SearchSettings(workers))
+        found = search(of, workers)
     error = found.verdicts.error
     assert error is not None
     assert [each.source for each in faults_of(of, found, False, None, error.fault)] == ["L"]

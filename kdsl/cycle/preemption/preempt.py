@@ -20,8 +20,8 @@ from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.thinned import ThinnedNodes
-from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.visited import VisitedNodes
+from kdsl.cycle.what_if import WhatIf
 from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.specs import Candidate, Nominated
 from kdsl.hooks.status import Code, Status, StatusColumn
@@ -182,7 +182,7 @@ class Preemption:
         victims = self._victims(row)
         if victims is None:
             return NO_VICTIMS
-        what_if = WhatIf(self.attempt, self.judge, row)
+        what_if = WhatIf(self.judge, row)
         what_if.remove(victims.potential)
         rejection = what_if.rejection()
         if rejection is not None:
@@ -254,7 +254,7 @@ def _visited(rejections: Mapping[int, Status], hopeless: Sequence[int]) -> Visit
 
 def _is_spared(what_if: WhatIf, pod: PodInfo) -> bool:
     """Put a victim back where the preemptor still fits beside it; return whether it does."""
-    what_if.add(pod)
+    what_if.add([pod])
     if what_if.rejection() is None:
         return True
     what_if.remove([pod])

@@ -13,7 +13,7 @@ from copy import copy
 from typing import Final, Self
 
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
-from kdsl.check.model.traversal import children
+from kdsl.check.model.traversal import children, expressions_of
 from kdsl.check.model.typed import (
     CallFn,
     CallOf,
@@ -39,7 +39,6 @@ from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.stability import COUNTS, is_stable
 from kdsl.plan.counts.topology import PodTermCount
-from kdsl.plan.reads.dependencies import expressions_of_body
 
 _MAX_DEPTH: Final = 64
 
@@ -321,7 +320,7 @@ class NodeReadsCompiler:
         iterable = self._evaluated(source)
         if iterable is None:
             # The items differ by node.
-            return self.compile_all(map(optimised, expressions_of_body([statement])))
+            return self.compile_all(map(optimised, expressions_of(statement)))
         inner, lets = self._with_known(slots), []
         for each in statement.body:
             if isinstance(each, CheckedLet):

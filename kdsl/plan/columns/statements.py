@@ -18,6 +18,7 @@ from kdsl.check.model.rule_set import (
     CheckedStatement,
     CheckedTemplate,
 )
+from kdsl.check.model.traversal import expressions_of
 from kdsl.check.model.typed import Macro, TypedExpr
 from kdsl.check.model.types import DYN
 from kdsl.eval.scalar import UNSET, Frame
@@ -35,7 +36,6 @@ from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.reads.dependencies import expressions_of_body
 
 BatchStep = Callable[[Batch, Rejections], None]
 """Runs one statement for the open rows of a batch and closes those that it rejects."""
@@ -67,7 +67,7 @@ class ColumnBlock:
             _run(steps, batch, found, report_all)
             return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
 
-        reads = (each.reads for each in expressions_of_body(statements))
+        reads = (each.reads for each in expressions_of([*statements]))
         tapes = self._columns.tapes.add(frozenset().union(*reads), evaluate)
         if tapes is None:
             return steps

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Final, NamedTuple, TypeAlias
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -19,9 +20,9 @@ from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex, PodsByFact
 
 MAX_POD_KEYS: Final = 1024
-"""The most pod keys for which a tally keeps answers; beyond that it starts over."""
+"""The most pod keys for which a tally keeps answers."""
 
-PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
+PodAnswers: TypeAlias = BoundedDict[Hashable, tuple[int, int]]
 """The count of a pod and the steps it took, by pod key."""
 
 _SHARING: Final = 2
@@ -161,10 +162,13 @@ class Measure:
     def counts_of(self, pods: Sequence[PodInfo], answers: PodAnswers) -> list[tuple[int, int]] | None:
         """Return the count of each pod and its steps; None if one fails. Pods of one key share an answer."""
         key_of = self.question.pod_key
-        keys: Iterable[Hashable] = range(len(pods)) if key_of is None else map(key_of, pods)
         found: list[tuple[int, int]] = []
-        for pod, like in zip(pods, keys, strict=True):
-            answer = answers.get(like) or self._answer(pod, like, answers)
+        for pod in pods:
+            if key_of is None:
+                answer = self.count_pods((pod,), 0)
+            else:
+                like = key_of(pod)
+                answer = answers.get(like) or self._answer(pod, like, answers)
             if answer is None:
                 return None
             found.append(answer)
@@ -173,11 +177,7 @@ class Measure:
     def _answer(self, pod: PodInfo, like: Hashable, answers: PodAnswers) -> tuple[int, int] | None:
         """Return the count of a pod and its steps, kept for other pods of its key; None if it fails."""
         answer = self.count_pods((pod,), 0)
-        if answer is not None:
-            if len(answers) >= MAX_POD_KEYS:
-                answers.clear()
-            answers[like] = answer
-        return answer
+        return None if answer is None else answers.keep(like, answer)
 
     def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
         """Return the count of pods on a node that took these steps, and its total steps; None on failure."""

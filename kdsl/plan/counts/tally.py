@@ -6,7 +6,6 @@ A tally counts each pod at most once per version. `topology(key).count(…)` rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -17,12 +16,12 @@ from kdsl.cluster.snapshot.columns import MAX_SUMMED
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
+from kdsl.plan.counts.measures import MAX_POD_KEYS, NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
-from kdsl.plan.counts.selected import selection_of, sums_of_selected
+from kdsl.plan.counts.selected import counts_of_selected
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums, domains_of
 
 _PER_ROW: Final = 20
@@ -50,7 +49,7 @@ class Tally:
         # The end of the arrivals that were counted.
         self._position = -1
         self._has_rows = False
-        self._answers: PodAnswers = {}
+        self._answers = PodAnswers(MAX_POD_KEYS)
         self._clear(0)
 
     @property
@@ -110,7 +109,7 @@ class Tally:
         """
         if self._domains.item(row) == NO_DOMAIN or not (is_sum or are_more or self.amounts.item(row)):
             return ()
-        counts = measure.counts_of(pods, {} if measure.question.pod_key is None else self._answers)
+        counts = measure.counts_of(pods, self._answers)
         if counts is None:
             raise EvalError("a pod could not be counted")
         if are_more and self._steps.item(row) + sum([steps for _, steps in counts]) > measure.question.limit:
@@ -132,12 +131,13 @@ class Tally:
             return
         is_first = self._position < 0 or (missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure))
         self._position = arrivals.position
-        first = sums_of_selected(live, pods, measure) if is_first and not needs_rows else None
-        if first is not None:
-            if self._has_rows:
-                self._clear(0)
-            self._sums, self._has_rows = first, False
-            return
+        if is_first and not needs_rows:
+            first = counts_of_selected(live, pods, measure, PodAnswers(MAX_POD_KEYS))
+            if first is not None:
+                if self._has_rows:
+                    self._clear(0)
+                self._sums, self._has_rows = first.sums(), False
+                return
         if arrived is None or is_first or not self._has_rows:
             self._begin(live, pods, measure)
             self._has_rows = True
@@ -158,57 +158,33 @@ class Tally:
         self._clear(len(live.names))
         self._sums = Sums(self._column)
         self._limit(live)
-        ids = self._column.codes
-        asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
+        first = counts_of_selected(live, pods, measure, self._answers)
+        if first is None:
+            self._count_all(live, measure)
+            return
+        self._domains, (self.amounts, self._steps) = first.domains, first.by_row(live)
+        self._largest = int(np.abs(self.amounts).max(initial=0))
+
+    def _count_all(self, live: LiveSnapshot, measure: Measure) -> None:
+        """Count the pods of all nodes that take part."""
+        codes, order = self._column.codes, live.order
+        asked = NodeSet(live, order[codes.take(order) != NO_DOMAIN])
         found = measure.participants(asked)
-        if found is None:
+        if found is None or not measure.on_facts:
             self._count(live, asked.rows.tolist(), measure)
-        else:
-            rows, steps = found[0].rows, found[1]
-            self._domains[rows] = ids[rows]
-            self._steps[asked.rows] = steps
-            # Most nodes have nothing to count.
-            self._count_first(live, pods, rows[live.pod_counts.take(rows) > 0], measure)
-
-    def _count_first(self, live: LiveSnapshot, index: PodIndex, rows: Rows, measure: Measure) -> None:
-        """Count the pods of rows that take part."""
-        if not measure.on_facts:
-            self._count(live, rows.tolist(), measure)
-        elif not self._count_selected(live, index, rows, measure):
-            pods = [live.info(row).pods for row in rows.tolist()]
-            found = map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers))
-            self._put_first(live, dict(zip(rows.tolist(), found, strict=True)), measure)
-
-    def _count_selected(self, live: LiveSnapshot, index: PodIndex, rows: Rows, measure: Measure) -> bool:
-        """Count only the pods that the selector may match; return False if that is not possible."""
-        found = measure.selected(index)
-        if found is None:
-            return False
-        selection = selection_of(found, live, measure, self._domains, self._column)
-        answers = self._answers if measure.question.pod_key else {}
-        counts = None if selection is None else measure.counts_of(selection.pods, answers)
-        if selection is None or counts is None:
-            return False
-        other, largest = selection.other_steps, max([abs(amount) for amount, _ in counts], default=0)
-        steps = self._steps.copy()
-        steps[rows] += other * live.pod_counts.take(rows)
-        np.add.at(steps, selection.rows, np.array([taken - other for _, taken in counts], np.int64))
-        # A count does not depend on the steps that are left, as long as they suffice.
-        if steps.max(initial=0) > measure.question.limit or largest * len(counts) > INT_MAX:
-            return False
-        np.add.at(self.amounts, selection.rows, np.array([amount for amount, _ in counts], np.int64))
-        self._steps, self._largest = steps, int(np.abs(self.amounts).max(initial=0))
-        return True
-
-    def _put_first(
-        self, live: LiveSnapshot, found: Mapping[int, tuple[int, int] | None], measure: Measure
-    ) -> None:
-        """Store the first counts of rows and their steps; rows without a count are counted by themselves."""
-        rows = list(found)
-        self._steps[rows] = [0 if each is None else each[1] for each in found.values()]
-        self.amounts[rows] = amounts = [0 if each is None else each[0] for each in found.values()]
-        self._largest = max(map(abs, amounts), default=0)
-        self._count(live, [row for row, each in found.items() if each is None], measure)
+            return
+        rows, steps = found[0].rows, found[1]
+        self._domains[rows] = codes.take(rows)
+        self._steps[asked.rows] = steps
+        # Most nodes have nothing to count.
+        rows = rows[live.pod_counts.take(rows) > 0]
+        counts = [measure.count_added(live.info(row).pods, steps, self._answers) for row in rows.tolist()]
+        self._steps[rows] = [0 if each is None else each[1] for each in counts]
+        self.amounts[rows] = [0 if each is None else each[0] for each in counts]
+        self._largest = int(np.abs(self.amounts).max(initial=0))
+        # Those with an error are counted by themselves.
+        failed = [each is None for each in counts]
+        self._count(live, rows[failed].tolist(), measure)
 
     def _follow(self, live: LiveSnapshot, arrived: Sequence[Arrival], measure: Measure) -> None:
         """Count the arrivals at rows; for some rows, all their pods."""

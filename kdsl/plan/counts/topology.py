@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -17,7 +17,7 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.store import TallyKey, TallyStore
-from kdsl.plan.counts.sums import NO_DOMAIN, Sums
+from kdsl.plan.counts.sums import NO_DOMAIN, DomainSums, Sums
 from kdsl.plan.counts.term_tally import TermSums
 from kdsl.plan.counts.terms import TermKind
 
@@ -30,6 +30,9 @@ SHARED_STEPS: Final = 16
 
 HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
 """Returns a number for each row, or the number that all rows share."""
+
+
+S = TypeVar("S", Sums, TermSums)
 
 
 class Topology(Struct, frozen=True, eq=False):
@@ -48,7 +51,8 @@ class Topology(Struct, frozen=True, eq=False):
 
     def count(self, question: Question, meter: Meter) -> TopologyCount:
         counter = self.counter(question)
-        return TopologyCount(self.key, counter.sums(meter), counter)
+        sums = counter.sums(meter)
+        return TopologyCount({self.key: sums}, sums, counter)
 
     sum = count
 
@@ -61,72 +65,25 @@ class Topology(Struct, frozen=True, eq=False):
 
 
 class TopologyCounter(Struct, frozen=True, eq=False):
-    """Counts again and again."""
+    """Counts pods again and again."""
 
     snapshot: Snapshot
     store: TallyStore
     key: TallyKey | None
     measure: Measure
 
+    def counted(self) -> Sums | None:
+        """Return the current sums, None if a node cannot be counted."""
+        try:
+            return self.store.sums(self.snapshot, self.key, self.measure)
+        except EvalError:
+            return None
+
     def sums(self, meter: Meter) -> Sums:
         sums = self.store.sums(self.snapshot, self.key, self.measure)
         # The same, whether it was counted now or before.
         meter.spend(len(self.snapshot.order) + sums.steps // SHARED_STEPS)
         return sums
-
-
-class TopologyCount(Struct, frozen=True, eq=False):
-    """Numbers by domain of one topology key."""
-
-    key: str
-    sums: Sums
-    counter: TopologyCounter
-
-    def renewed(self, meter: Meter) -> TopologyCount:
-        """Return the count as it is now."""
-        sums = self.counter.sums(meter)
-        return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
-
-    def is_current(self) -> bool:
-        """Return whether these are the sums of the current cluster."""
-        counter = self.counter
-        try:
-            return counter.store.sums(counter.snapshot, counter.key, counter.measure) is self.sums
-        except EvalError:
-            return False
-
-    def here(self, node: NodeInfo) -> int:
-        # The hot path: no property, and no method of a mapping.
-        sums, domain = self.sums, node.facts.labels.entries.get(self.key)
-        return 0 if domain is None else sums.cells.item(sums.numbers.get(domain, NO_DOMAIN))
-
-    @property
-    def here_column(self) -> HereColumn | None:
-        """Returns `here` for many rows at once; None over an overlay."""
-        return None if self.sums.ids is None else self.sums.at
-
-    @property
-    def here_range(self) -> tuple[int, int]:
-        """Bounds of every `here`."""
-        return self.sums.least_ever, self.sums.largest_ever
-
-    @property
-    def label_keys(self) -> frozenset[str] | None:
-        """The label that determines `here` if it has few values; else None."""
-        return frozenset((self.key,)) if self.sums.named_domains <= FEW_DOMAINS else None
-
-    def least(self, min_domains: int) -> int:
-        sums = self.sums
-        least = sums.least
-        if least is None:
-            return NO_DOMAINS
-        return 0 if min_domains > 1 and sums.domains < min_domains else least
-
-    def total(self) -> int:
-        return self.sums.total
-
-    def domains(self) -> int:
-        return self.sums.domains
 
 
 class PodTerms(Struct, frozen=True, eq=False):
@@ -140,12 +97,13 @@ class PodTerms(Struct, frozen=True, eq=False):
     @property
     def empty_count(self) -> PodTermCount | None:
         """The count for any question if no pod has such terms; else None."""
-        return None if self.store.has_terms(self.snapshot, self.kind) else PodTermCount(_NO_SUMS, self)
+        return None if self.store.has_terms(self.snapshot, self.kind) else PodTermCount({}, _NO_SUMS, self)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         key = None if question.key is None else TallyKey((self.kind, question.key))
-        counter = _TermCounter(self, key, question)
-        count = PodTermCount(counter.sums(meter), self, counter)
+        counter = TermCounter(self, key, question)
+        sums = counter.sums(meter)
+        count = PodTermCount(sums.by_key, sums, self, counter)
         if self.on_count is not None:
             self.on_count(count)
         return count
@@ -153,66 +111,38 @@ class PodTerms(Struct, frozen=True, eq=False):
     sum = count
 
 
-class _TermCounter(Struct, frozen=True, eq=False):
-    """Counts terms for one question, again and again."""
+class TermCounter(Struct, frozen=True, eq=False):
+    """Counts terms again and again."""
 
     terms: PodTerms
     key: TallyKey | None
     question: Question
 
-    def counted(self) -> TermSums:
+    def counted(self) -> TermSums | None:
+        """Return the current sums, None if a term cannot be counted."""
         terms = self.terms
-        return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
+        try:
+            return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
+        except EvalError:
+            return None
 
     def sums(self, meter: Meter) -> TermSums:
-        sums = self.counted()
+        terms = self.terms
+        sums = terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
         # The cost does not depend on whether the terms were asked before.
         meter.spend(sums.steps)
         return sums
 
 
-class PodTermCount(Struct, frozen=True, eq=False):
-    """Numbers by domain, of several topology keys. Any sum of them fits an int."""
+class _Count(Struct, Generic[S], frozen=True, eq=False):
+    """Numbers by domain, of one or several topology keys. Any sum of them fits an int."""
 
-    sums: TermSums
-    terms: PodTerms
-    counter: _TermCounter | None = None
-    """None if there was nothing to count."""
-
-    def renewed(self, meter: Meter) -> PodTermCount | None:
-        """Return the current count; None if it has to be asked for the first time."""
-        terms = self.terms
-        if not terms.store.has_terms(terms.snapshot, terms.kind):
-            return self if self.counter is None else PodTermCount(_NO_SUMS, terms)
-        if self.counter is None:
-            return None
-        sums = self.counter.sums(meter)
-        return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
-
-    def is_current(self) -> bool:
-        """Return whether these are the sums of the current cluster, by the same topology keys."""
-        if self.counter is None:
-            return not self.terms.store.has_terms(self.terms.snapshot, self.terms.kind)
-        try:
-            return self.counter.counted() is self.sums
-        except EvalError:
-            return False
-
-    def has_mark(self, mark: object) -> bool:
-        """Return whether the sums still have this mark."""
-        if self.counter is None:
-            return False
-        try:
-            return self.counter.counted().mark is mark
-        except EvalError:
-            return False
+    by_key: Mapping[str, DomainSums]
+    sums: S
 
     def here(self, node: NodeInfo) -> int:
-        by_key = self.sums.by_key
-        if not by_key:
-            return 0
         labels, total = node.facts.labels.entries, 0
-        for key, amounts in by_key.items():
+        for key, amounts in self.by_key.items():
             domain = labels.get(key)
             if domain is not None:
                 total += amounts.cells.item(amounts.numbers.get(domain, NO_DOMAIN))
@@ -221,8 +151,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
     @property
     def here_column(self) -> HereColumn | None:
         """Returns `here` for many rows at once; None over an overlay."""
-        # The hot path, like the next two: most terms have one key, which a generator makes slower to read.
-        tables = [*self.sums.by_key.values()]
+        tables = [*self.by_key.values()]
         for amounts in tables:
             if amounts.ids is None:
                 return None
@@ -234,7 +163,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
     def here_range(self) -> tuple[int, int]:
         """Bounds of every `here`."""
         least = largest = 0
-        for amounts in self.sums.by_key.values():
+        for amounts in self.by_key.values():
             least += amounts.least_ever
             largest += amounts.largest_ever
         return least, largest
@@ -242,14 +171,68 @@ class PodTermCount(Struct, frozen=True, eq=False):
     @property
     def label_keys(self) -> frozenset[str] | None:
         """The labels that determine `here` if they have few values; else None."""
-        tables = self.sums.by_key
-        for amounts in tables.values():
+        for amounts in self.by_key.values():
             if amounts.named_domains > FEW_DOMAINS:
                 return None
-        return frozenset(tables)
+        return frozenset(self.by_key)
 
     def total(self) -> int:
         return self.sums.total
+
+
+class TopologyCount(_Count[Sums], frozen=True, eq=False):
+    """The pods of the nodes of each domain."""
+
+    counter: TopologyCounter
+
+    def renewed(self, meter: Meter) -> TopologyCount:
+        """Return the count as it is now."""
+        sums = self.counter.sums(meter)
+        if sums is self.sums:
+            return self
+        return TopologyCount(dict.fromkeys(self.by_key, sums), sums, self.counter)
+
+    def is_current(self) -> bool:
+        """Return whether these are the sums of the current cluster."""
+        return self.counter.counted() is self.sums
+
+    def least(self, min_domains: int) -> int:
+        sums = self.sums
+        least = sums.least
+        if least is None:
+            return NO_DOMAINS
+        return 0 if min_domains > 1 and sums.domains < min_domains else least
+
+    def domains(self) -> int:
+        return self.sums.domains
+
+
+class PodTermCount(_Count[TermSums], frozen=True, eq=False):
+    """The terms of pods that run in each domain. `counter` is None if there was nothing to count."""
+
+    terms: PodTerms
+    counter: TermCounter | None = None
+
+    def renewed(self, meter: Meter) -> PodTermCount | None:
+        """Return the current count; None if it has to be asked for the first time."""
+        terms = self.terms
+        if not terms.store.has_terms(terms.snapshot, terms.kind):
+            return self if self.counter is None else PodTermCount({}, _NO_SUMS, terms)
+        if self.counter is None:
+            return None
+        sums = self.counter.sums(meter)
+        return self if sums is self.sums else PodTermCount(sums.by_key, sums, terms, self.counter)
+
+    def is_current(self) -> bool:
+        """Return whether these are the sums of the current cluster, by the same topology keys."""
+        if self.counter is None:
+            return self.terms.empty_count is not None
+        return self.counter.counted() is self.sums
+
+    def has_mark(self, mark: object) -> bool:
+        """Return whether the sums still have this mark."""
+        sums = None if self.counter is None else self.counter.counted()
+        return sums is not None and sums.mark is mark
 
 
 _NO_SUMS: Final = TermSums({}, 0, 0, object())

@@ -102,7 +102,8 @@ class WhatIfTopology(Topology, frozen=True, eq=False, kw_only=True):
             raise NotTogether
         try:
             tally = counter.store.tally(key, measure)
-            count = TopologyCount(self.key, counter.sums(meter), counter)
+            sums = counter.sums(meter)
+            count = TopologyCount({self.key: sums}, sums, counter)
             amounts_of = partial(tally.amounts_of, measure=measure, is_sum=is_sum)
             removed = self.what_ifs.removed(key, amounts_of)
             if self.what_ifs.have_more:

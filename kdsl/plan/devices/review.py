@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.hooks.status import Code, Status
@@ -48,7 +48,7 @@ class Reviews:
 
     def __init__(self, programs: Sequence[DeviceProgram]) -> None:
         self._programs = programs
-        self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
+        self._known = BoundedDict[Hashable, Reviewed](MAX_REVIEWS)
 
     @cached_property
     def _parts(self) -> Parts:
@@ -69,9 +69,7 @@ class Reviews:
                 known = Reviewed(pod, requests_of(self._programs, pod))
             else:
                 known = review(self._programs, pod, quota)
-            self._known[signature] = known
-            if len(self._known) > MAX_REVIEWS:
-                self._known.popitem(last=False)
+            self._known.keep(signature, known)
         own = {name: getattr(pod, name) for name in _OWN}
         return replace(known, pod=replace(known.pod, **own))
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.change_log import ChangeLog
 from kdsl.base.extremes import least_of
 from kdsl.cluster.objects.node import NodeInfo
@@ -111,7 +112,7 @@ class ByNodeClass(_Answers):
         self._generation = self._classes.generation
         # The number of leading classes that are known.
         self._complete = 0
-        self._what_ifs: dict[Hashable, Any] = {}
+        self._what_ifs = BoundedDict[Hashable, Any](MAX_WHAT_IFS)
 
     @property
     def nbytes(self) -> int:
@@ -167,9 +168,7 @@ class ByNodeClass(_Answers):
         node_class = node_class_of(node)
         answer = self._what_ifs.get(node_class)
         if answer is None:
-            if len(self._what_ifs) >= MAX_WHAT_IFS:
-                self._what_ifs.clear()
-            answer = self._what_ifs[node_class] = compute(np.array([row], np.intp))[0]
+            answer = self._what_ifs.keep(node_class, compute(np.array([row], np.intp))[0])
         return answer
 
 

@@ -7,9 +7,10 @@ that are equal in all they read, and one for each rule, for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.bounded_memo import MAX_BYTES, Memo, MemoEntry
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -18,7 +19,7 @@ from kdsl.plan.reads.dependencies import Dependencies, Epoch, Epochs
 MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""
 MAX_SEEN: Final = 65536
-"""The most signatures that are remembered; beyond that the set starts over."""
+"""The most signatures that are remembered."""
 
 
 class SignatureEntry(MemoEntry, Protocol):
@@ -34,29 +35,6 @@ Make = Callable[[PodInfo, NodeSet, Epoch, bool], E]
 """Makes the entry of a pod's signature for an epoch, and is given some nodes of its snapshot. The last
 argument is true for a new signature, whose entry is not kept.
 """
-
-
-class SeenSignatures:
-    """A set of signatures, by their hashes: it keeps no pod's values alive, and little is lost if a new
-    signature counts as seen. Thread-safe, as each operation on the table is atomic.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, None] = {}
-
-    def add(self, signature: Hashable) -> bool:
-        """Add a signature. Return whether it was there."""
-        known, hashed = self._known, hash(signature)
-        if hashed in known:
-            return True
-        if len(known) >= MAX_SEEN:
-            known.clear()
-        known[hashed] = None
-        return False
-
-    def clear(self) -> None:
-        """Remove all signatures."""
-        self._known.clear()
 
 
 class SignatureMemo(Generic[E]):
@@ -78,7 +56,8 @@ class SignatureMemo(Generic[E]):
         self._epochs = Epochs(
             versions if steps is None else lambda live: (*versions(live), steps(len(live.order)))
         )
-        self._seen = SeenSignatures()
+        # By their hashes, which keep no pod's values alive: little is lost if a new signature counts as seen.
+        self._seen = BoundedDict[int, None](MAX_SEEN)
         self._memo: Memo[E] = Memo(most)
 
     def of(self, pod: PodInfo, nodes: NodeSet, make: Make[E]) -> E:
@@ -88,7 +67,9 @@ class SignatureMemo(Generic[E]):
         entry = self._memo.find(signature)
         if entry is not None and entry.epoch == epoch:
             return entry
-        if not self._seen.add(signature):
+        hashed = hash(signature)
+        if hashed not in self._seen:
+            self._seen.keep(hashed, None)
             return make(pod, nodes, epoch, True)
         return self._memo.put(signature, make(pod, nodes, epoch, False))
 

@@ -14,14 +14,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kdsl.check.model.rule_set import (
-    CheckedForEach,
-    CheckedLet,
-    CheckedPredicate,
-    CheckedRequire,
-    CheckedScore,
-    CheckedStatement,
-)
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
+from kdsl.check.model.traversal import expressions_of
 from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
@@ -119,38 +113,13 @@ def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
 
 def expressions_of_rule(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
     """Yield the expressions of a rule."""
-    yield from rule.applies
-    if rule.on_error is not None and rule.on_error.reason is not None:
-        yield from rule.on_error.reason.holes
     if isinstance(rule, CheckedScore):
-        yield from (each.value for each in rule.lets)
-        yield from rule.ignores
-        yield rule.value
-        if rule.normalize.by is not None:
-            yield rule.normalize.by
-        return
-    if rule.narrow is not None:
-        # `narrow to` rejects nodes by name.
-        yield rule.scope["node"]
-        yield rule.narrow.names
-        yield from rule.narrow.reason.holes
-    yield from expressions_of_body(rule.body)
-
-
-def expressions_of_body(statements: Iterable[CheckedStatement]) -> Iterable[TypedExpr]:
-    """Yield the expressions of statements."""
-    for statement in statements:
-        match statement:
-            case CheckedLet(value=value):
-                yield value
-            case CheckedRequire(condition=condition, reason=reason):
-                yield condition
-                yield from reason.holes
-            case CheckedForEach(iterable=iterable, where=where, body=body):
-                yield iterable
-                if where is not None:
-                    yield where
-                yield from expressions_of_body(body)
+        return expressions_of(
+            (rule.applies, rule.on_error, rule.lets, rule.ignores, rule.value, rule.normalize)
+        )
+    # `narrow to` rejects nodes by name.
+    narrow = () if rule.narrow is None else (rule.scope["node"], rule.narrow)
+    return expressions_of((rule.applies, rule.on_error, narrow, rule.body))
 
 
 VersionsOf = Callable[[LiveSnapshot], tuple[int, ...]]

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.base.events import Action, EventPattern, Resource, merged
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -54,8 +55,8 @@ class PredicatePlugin:
         self._waits_for_claims = any(
             pattern.matches(Resource.PERSISTENT_VOLUME_CLAIM, Action.ALL) for pattern in self.events()
         )
-        # By the identity of pods: one that sleeps is asked about again, event by event.
-        self._known: dict[int, tuple[PodInfo, PodFrames]] = {}
+        # A pod that sleeps is asked about again, event by event.
+        self._frames = ByIdentity[PodInfo, PodFrames](lambda pod: {}, MAX_PODS)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -116,7 +117,7 @@ class PredicatePlugin:
         after, before = event.node_after, event.node_before
         if after is None or event.resource is Resource.TARGET_POD:
             return True
-        known = self._known_of(pod)
+        known = self._frames.of(pod)
         return self._pass(pod, after, known) and (before is None or not self._pass(pod, before, known))
 
     @hookimpl
@@ -145,15 +146,6 @@ class PredicatePlugin:
         if not self.is_tightened:
             return self.parts[0].passes(pod, node, known)
         return all(part.passes(pod, node, known) for part in self.parts)
-
-    def _known_of(self, pod: PodInfo) -> PodFrames:
-        of, known = self._known.get(id(pod), (None, {}))
-        if of is not pod:
-            if len(self._known) >= MAX_PODS:
-                self._known.clear()
-            known = {}
-            self._known[id(pod)] = (pod, known)
-        return known
 
 
 def _signature(pod: PodInfo, reads: Sequence[Dependencies | None]) -> Hashable:

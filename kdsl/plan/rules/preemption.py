@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.bounded_dict import BoundedDict
+from kdsl.base.by_identity import ByIdentity
 from kdsl.base.events import EventPattern, Resource
 from kdsl.base.span import Span
 from kdsl.check.analyses.cures import preemption_cures
@@ -40,18 +42,16 @@ class _Answers:
     """
 
     def __init__(self, column: FactColumn) -> None:
-        self._by_key: dict[Hashable, NDArray[np.int8]] = {}
+        self._by_key: BoundedDict[Hashable, NDArray[np.int8]] = BoundedDict(_MAX_KEYS)
 
     def by_code(self, *key: Hashable, codes: int) -> NDArray[np.int8]:
         """Return the answers for so many codes, to be changed: 1, 0 or `_UNKNOWN`."""
         known = self._by_key.get(key)
         if known is None or len(known) < codes:
-            if len(self._by_key) >= _MAX_KEYS:
-                self._by_key.clear()
-            before = 0 if known is None else len(known)
             answers = np.full(2 * codes, _UNKNOWN, np.int8)
-            answers[:before] = () if known is None else known
-            known = self._by_key[key] = answers
+            if known is not None:
+                answers[: len(known)] = known
+            known = self._by_key.keep(key, answers)
         return known
 
 
@@ -87,7 +87,7 @@ class PreemptionPlugin:
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
         # For the latest pod: whether the pods are victims that were asked about, by their fields.
-        self._known: tuple[PodInfo | None, dict[Hashable, bool | None]] = (None, {})
+        self._known = ByIdentity[PodInfo, dict[Hashable, bool | None]](lambda pod: {}, 1)
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
         fields = [] if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
@@ -116,7 +116,7 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        found = self._find(pod, pods, self._known_of(pod))
+        found = self._find(pod, pods, self._known.of(pod))
         if len(found) < 2:
             return found
         if self._numbers:
@@ -142,7 +142,7 @@ class PreemptionPlugin:
         answers = column.kept[_Answers].by_code(self.key, self._pod_key(pod), codes=len(column.values))
         is_new = answers.take(codes) == _UNKNOWN
         if is_new.any():
-            known = self._known_of(pod)
+            known = self._known.of(pod)
             firsts = nodes.take(is_new).by_numbers(codes[is_new])[0]
             for row, node in zip(firsts.rows.tolist(), firsts.nodes(), strict=True):
                 found = [answer for answer, _ in self._asked(pod, node.pods, known, reports=False)]
@@ -173,13 +173,6 @@ class PreemptionPlugin:
             if key not in known or known[key] is None:
                 known[key] = self._is_victim(pod, victim, reports)
         return list(zip(map(known.__getitem__, keys), pods, strict=True))
-
-    def _known_of(self, pod: PodInfo) -> dict[Hashable, bool | None]:
-        latest, known = self._known
-        if latest is not pod:
-            known = {}
-            self._known = (pod, known)
-        return known
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:

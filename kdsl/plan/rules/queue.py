@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import attrgetter, mul
 from typing import Any
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.events import EventPattern
 from kdsl.base.span import Span
@@ -26,7 +27,7 @@ from kdsl.plan.reads.signature_reads import signature_reads
 from kdsl.plan.rules.codes import PlanCode
 
 MAX_ADMITTED = 1024
-"""The most signatures whose admission is kept; beyond that it starts over."""
+"""The most signatures whose admission is kept."""
 
 SortKey = Callable[[QueuedPod], tuple[Any, ...]]
 
@@ -65,7 +66,7 @@ class QueuePlugin:
         reads = signature_reads(reads_of(parts), (*parts, *values), functions.fns)
         # Admission is kept by signature, unless it depends on more than the pod.
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
-        self._admitted: dict[Hashable, Status | None] = {}
+        self._admitted = BoundedDict[Hashable, Status | None](MAX_ADMITTED)
         self._keys = SortKeys(rule.order, scope)
         # A probe observes evaluations only, and values that are read have none.
         self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
@@ -85,9 +86,7 @@ class QueuePlugin:
             return self._decide(pod)
         signature = self._admission.signature(pod)
         if signature not in self._admitted:
-            if len(self._admitted) >= MAX_ADMITTED:
-                self._admitted.clear()
-            self._admitted[signature] = self._decide(pod)
+            return self._admitted.keep(signature, self._decide(pod))
         return self._admitted[signature]
 
     def _decide(self, pod: Value) -> Status | None:

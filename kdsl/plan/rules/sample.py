@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.check.model.rule_set import CheckedSample
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
@@ -25,15 +26,13 @@ class SampleProgram:
         self._count = scope.compile(sample.count)
         self._span = sample.count.span
         self._frame = scope.frames()
-        self._known: dict[tuple[int, int], tuple[int, tuple[Fault, ...]]] = {}
+        self._known = BoundedDict[tuple[int, int], tuple[int, tuple[Fault, ...]]](MAX_KNOWN)
 
     def __call__(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
         """Return how many of `nodes` candidates are enough if they are feasible, and what went wrong."""
         known = self._known.get((nodes, percentage))
         if known is None:
-            if len(self._known) >= MAX_KNOWN:
-                self._known.clear()
-            known = self._known[nodes, percentage] = self._answer(nodes, percentage)
+            known = self._known.keep((nodes, percentage), self._answer(nodes, percentage))
         return known
 
     def _answer(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:

@@ -12,7 +12,7 @@ from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.eval.scalar.meter import Meter
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.counts import measures, tally
+from kdsl.plan.counts import tally
 from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
@@ -112,10 +112,9 @@ def test_one_pod_is_asked_about_for_each_combination_of_facts() -> None:
     assert first.sums.steps == 80 + 240 * 2 + 80 * 3
 
 
-def test_answers_for_few_pod_keys_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "MAX_POD_KEYS", 2)
+def test_answers_for_few_pod_keys_are_kept() -> None:
     measure = Measure("zone", (), Question("priority"))
-    known: PodAnswers = {}
+    known = PodAnswers(2)
     for number in range(9):
         assert measure.count_added((PodInfo("p", priority=number),), 0, known) == (number, 1)
         assert len(known) <= 2

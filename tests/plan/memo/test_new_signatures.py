@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import pytest
+from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -11,18 +14,45 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo import signature_memo
 from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.memo.signature_memo import SignatureMemo
+from kdsl.plan.reads.dependencies import Epoch
+from msgspec import Struct
 
 from tests.plan.lab import predicate
 from tests.plan.memo.test_joined import column_of
 
 
+class _Entry(Struct):
+    epoch: Epoch
+    nbytes = 0
+
+
+class _NothingKept(Memo[_Entry]):
+    def find(self, signature: Hashable) -> _Entry | None:
+        return None
+
+
 def test_a_signature_is_new_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signature_memo, "MAX_SEEN", 2)
-    seen = signature_memo.SeenSignatures()
-    assert [seen.add(each) for each in "aabab"] == [False, True, False, True, True]
-    assert [seen.add(each) for each in "caa"] == [False, False, True]
-    seen.clear()
-    assert not seen.add("a")
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    nodes, memo = NodeSet.all(cache.snapshot()), SignatureMemo[_Entry](frozenset({"pod.namespace"}))
+    memo._memo = _NothingKept()
+
+    def is_new(namespace: str) -> bool:
+        made: list[bool] = []
+
+        def make(pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
+            made.append(is_new)
+            return _Entry(epoch)
+
+        memo.of(PodInfo("p", namespace), nodes, make)
+        return made == [True]
+
+    assert [is_new(each) for each in "aabab"] == [True, False, True, False, False]
+    assert [is_new(each) for each in "caa"] == [True, True, False]
+    memo.clear()
+    assert is_new("a")
 
 
 def test_answers_are_kept_from_the_second_pod_on() -> None:
