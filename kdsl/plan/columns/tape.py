@@ -1,12 +1,11 @@
 """Recorded evaluations of a rule over columns, replayed for other nodes and other pods.
 
 The operations on arrays depend on the pod: on its labels, say, and on the resources it requests. The
-requested amounts matter only through comparisons. So an evaluation is recorded with the amounts of the pod as
-inputs. Afterwards only its operations on arrays are replayed for pods with the same resources, without
+requested amounts do not change them. So an evaluation is recorded with the amounts of the pod as inputs.
+Afterwards only its operations on arrays are replayed for pods with the same resources, without
 operations whose result follows from the ranges of the columns.
 
-Decisions about nodes are recorded as guards, decisions about amounts of the pod as conditions. If one fails,
-the pod needs another tape.
+Decisions about nodes are recorded as guards. If one fails, another tape is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.pod_inputs import RecordedComparison, pod_with_inputs
+from kdsl.plan.columns.pod_inputs import pod_with_inputs
 from kdsl.plan.columns.traced import (
     UNREADABLE,
     Applied,
@@ -97,7 +96,6 @@ class Tape(Generic[M]):
     loads: tuple[ColumnKey, ...]
     constants: tuple[Array, ...]
     inputs: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-    conditions: tuple[RecordedComparison, ...]
     steps: tuple[tuple[Callable[..., Any], int, int, int], ...]
     guards: tuple[tuple[int, bool, bool], ...]
     outputs: tuple[int, ...]
@@ -124,7 +122,6 @@ class Tape(Generic[M]):
             tuple(each.place for each in origins if isinstance(each, Load)),
             tuple(each for each in origins if isinstance(each, np.ndarray)),
             _inputs(values),
-            tuple(dict.fromkeys(trace.conditions)),
             tuple(_step(each, numbers) for each in origins if isinstance(each, Applied)),
             tuple((numbers[id(each.mask)], each.of_all, each.outcome) for each in trace.guards),
             tuple(numbers[id(each)] for each in outputs),
@@ -147,9 +144,6 @@ class Tape(Generic[M]):
         columns = self.columns(snapshot)
         if columns is None:
             return None
-        for condition in self.conditions:
-            if not condition.holds(pod):
-                return None
         rows = batch.rows
         cells: list[Any] = [column.take(rows) for column in columns]
         cells += self.constants

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from kdsl.base.resources import Resources
-from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.plan.columns.ranges import (
@@ -72,11 +70,6 @@ class Input:
 
     attribute: str
     resource: str
-
-    def amount(self, pod: PodInfo) -> int:
-        """Return the amount in the canonical unit of the resource. One beyond int64 is in no range."""
-        resources: Resources = getattr(pod, self.attribute)
-        return resources.amounts().get(self.resource, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +171,6 @@ class OperationTrace:
         self._rows = rows
         self.values: list[Traced] = []
         self.guards: list[MaskGuard] = []
-        self.conditions: list[Any] = []
         self._known: dict[object, Traced] = {}
 
     def __len__(self) -> int:

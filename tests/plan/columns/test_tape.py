@@ -15,8 +15,8 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns import tape
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.columns.tape import MAX_TAPES
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
@@ -186,7 +186,7 @@ def test_what_the_ranges_of_columns_decide_is_not_recorded(body: str) -> None:
     _check(_program(body), ROOMS, arrivals)
 
 
-LIMITS = [100, 900, 101, 902, 2**50, 103, 2**62]
+LIMITS = [100, 900, 101, 902, 2**50, 2**62, -103]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +194,7 @@ LIMITS = [100, 900, 101, 902, 2**50, 103, 2**62]
     [
         'require pod.requests["cpu"] < quantity("500m") || node.podCount > 0 else "small only"',
         'require pod.requests["cpu"] < quantity("500m") ? node.podCount < 1 : node.podCount < 2 else "no"',
+        'require pod.requests["cpu"] > quantity("0") ? node.podCount < 1 : node.podCount < 2 else "no"',
         'require pod.requests["cpu"] != quantity("902m") || node.podCount > 0 else "not 902"',
         'require pod.requests["cpu"] + quantity("1") < node.allocatable["cpu"] else "${pod.requests.size()}"',
         'for r, a in pod.requests where a > quantity("0.2") { require a * 2 < node.allocatable[r] else "${r}" }',
@@ -219,11 +220,30 @@ def test_pods_that_ask_for_other_resources_take_other_courses() -> None:
     _check(_program(FIT), ROOMS, [], [*wanted, *wanted])
 
 
-def test_few_tapes_are_kept_for_one_signature() -> None:
-    levels = " : ".join(f'pod.requests["cpu"] < quantity("{at}m") ? {at}' for at in range(100, 2000, 100))
-    program = score_program(f"value node.podCount + ({levels} : 7)", FNS)
-    for at in range(2 * MAX_TAPES):
-        _check(program, ROOMS, [], [Resources({"cpu": 100 * at + 50})] * len(SIZES))
+def test_the_tape_of_a_huge_amount_is_that_of_small_ones() -> None:
+    wanted = [Resources({"cpu": cpu, "memory": 3}) for cpu in (1, 2, 2**50, 3, 4, 5, 6)]
+    assert _check(_program(FIT), ROOMS, [], wanted)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_few_tapes_are_kept_for_one_signature(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether some node has no memory, and so no quotient, is a decision about the nodes of a call."""
+    monkeypatch.setattr(tape, "MAX_TAPES", most)
+    program = score_program('value left(node.allocatable["memory"], pod.requests["memory"])', FNS)
+    # It is in all calls but that for `MIN_ROWS` nodes.
+    without = 8
+    rooms = [Resources({"memory": 0 if at == without else 400}) for at in range(NODES)]
+    assert _check(program, rooms, [])
+    assert program._tapes is not None
+    (tapes,) = program._tapes._parts
+    assert tapes is not None
+    assert [len(each) for each in tapes._tapes.values()] == [most]
+
+
+@pytest.mark.parametrize(("limit", "is_known"), [("0", True), ("500m", False)])
+def test_an_amount_is_compared_with_zero_only(limit: str, is_known: bool) -> None:
+    body = f'require pod.requests["cpu"] > quantity("{limit}") && node.podCount < 2 else "no"'
+    assert _check(_program(body), ROOMS, []) is is_known
 
 
 @pytest.mark.parametrize("steps", [1, 5, 20, 60])
