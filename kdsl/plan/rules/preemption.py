@@ -37,7 +37,7 @@ _MAX_KEYS: Final = 64
 
 
 class _Answers:
-    """Whether nodes have victims, by the code of the fields of their pods, for each preemption and the fields
+    """Whether nodes have victims, by the code of the fields of their pods, for each preemption and for each key
     that it reads of the pod.
     """
 
@@ -87,6 +87,8 @@ class PreemptionPlugin:
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
         # For the latest pod: whether the pods are victims that were asked about, by their fields.
+        # Stands for the rule where answers outlive it: its key is that of the changed rule after a reload.
+        self._rule = object()
         self._known = ByIdentity[PodInfo, dict[Hashable, bool | None]](lambda pod: {}, 1)
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
@@ -139,7 +141,7 @@ class PreemptionPlugin:
             return np.ones(len(nodes), np.bool_)
         column = FactColumns.of(live).of_pods(self.victim_fields)
         codes = column.codes.take(nodes.rows)
-        answers = column.kept[_Answers].by_code(self.key, self._pod_key(pod), codes=len(column.values))
+        answers = column.kept[_Answers].by_code(self._rule, self._pod_key(pod), codes=len(column.values))
         is_new = answers.take(codes) == _UNKNOWN
         if is_new.any():
             known = self._known.of(pod)
