@@ -141,8 +141,12 @@ class _Count(Struct, Generic[S], frozen=True, eq=False):
     sums: S
 
     def here(self, node: NodeInfo) -> int:
+        by_key = self.by_key
+        # Most counts of terms are empty.
+        if not by_key:
+            return 0
         labels, total = node.facts.labels.entries, 0
-        for key, amounts in self.by_key.items():
+        for key, amounts in by_key.items():
             domain = labels.get(key)
             if domain is not None:
                 total += amounts.cells.item(amounts.numbers.get(domain, NO_DOMAIN))
