@@ -6,8 +6,10 @@ nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -126,21 +128,39 @@ class TermIndex:
             known.clear()
         self.labels.clear()
         rows = self._live.pod_counts.nonzero()[0]
+        # By key, the number of the domain at a row. Not move by move: no reader follows this.
+        number_at: dict[str, Callable[[int], int]] = {}
         for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
-            if node.affine_pods:
-                for terms in filter(None, map(self._terms_of, node.pods)):
-                    self._put(row, terms)
+            if not node.affine_pods:
+                continue
+            placed: list[PlacedTerm] = []
+            for term in chain.from_iterable(map(self._terms_of, node.pods)):
+                key = term.topology_key
+                if key not in number_at:
+                    number_at[key] = self.column(key).codes.item
+                number = number_at[key](row)
+                if number != NO_DOMAIN:
+                    placed.append((term, number))
+            if placed:
+                self._rows[row] = tuple(placed)
+        for (term, number), pods in Counter(chain.from_iterable(self._rows.values())).items():
+            self._domains_of(term)[number] = pods
+            self.count += pods
         # Readers that are behind must start over.
         self.moves.start_over()
         self.moved_at = self.distinct_changed_at = self._live.version
 
-    def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
+    def _domains_of(self, term: PodAffinityTerm) -> dict[int, int]:
+        """Return the number of pods with a term in each domain, to be changed; a new term has none."""
         domains = self.domains.get(term)
-        is_first_or_last = domains is None
         if domains is None:
             domains = self.domains[term] = {}
-            scopes = scopes_of(term.namespaces, term.namespace_selector)
-            self.labels.put(term, term.selector, scopes)
+            self.labels.put(term, term.selector, scopes_of(term.namespaces, term.namespace_selector))
+        return domains
+
+    def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
+        is_first_or_last = term not in self.domains
+        domains = self._domains_of(term)
         required, scopes = self.labels.required_by(term)
         domains[number] = domains.get(number, 0) + pods
         if not domains[number]:

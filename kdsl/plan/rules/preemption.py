@@ -37,7 +37,7 @@ _MAX_KEYS: Final = 64
 
 
 class _Answers:
-    """Whether nodes have victims, by the code of the fields of their pods, for each preemption and for each key
+    """Whether nodes have victims, by the code of the fields of their pods; for each preemption, and each key
     that it reads of the pod.
     """
 
