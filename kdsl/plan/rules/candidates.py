@@ -27,11 +27,14 @@ _VICTIMS: Final = list_of(Type("PlacedPod"))
 
 
 class CandidateChoice:
-    """The compiled keys of one `choose by`."""
+    """The compiled keys of one `choose by`. With a probe, which observes evaluations, each key of each
+    candidate is evaluated.
+    """
 
-    def __init__(self, rule: CheckedPreemption, scope: RuleScope) -> None:
+    def __init__(self, rule: CheckedPreemption, scope: RuleScope, is_probed: bool) -> None:
         self._keys = SortKeys(rule.choose, scope)
         self._key = _key_of_candidates(rule)
+        self._is_probed = is_probed
 
     def best(
         self, candidates: Sequence[Candidate], frame_of: Callable[[Candidate], Frame], report: ReportError
@@ -39,6 +42,8 @@ class CandidateChoice:
         """Return the candidate with the smallest keys, the first of those that are equal. `report` receives
         the errors of keys.
         """
+        if self._is_probed:
+            return min(candidates, key=lambda each: self._keys.values(frame_of(each), report))
         key = self._key
         if key is not None:
             firsts: dict[Hashable, Candidate] = {}

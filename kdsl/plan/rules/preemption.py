@@ -86,9 +86,9 @@ class PreemptionPlugin:
         )
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
-        # For the latest pod: whether the pods are victims that were asked about, by their fields.
         # Stands for the rule where answers outlive it: its key is that of the changed rule after a reload.
         self._rule = object()
+        # For the latest pod: whether the pods are victims that were asked about, by their fields.
         self._known = ByIdentity[PodInfo, dict[Hashable, bool | None]](lambda pod: {}, 1)
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
@@ -97,7 +97,7 @@ class PreemptionPlugin:
         self._numbers = [(attrgetter(name), sign < 0) for name, sign in reversed(fields)]
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
-        self._choice = CandidateChoice(rule, scope)
+        self._choice = CandidateChoice(rule, scope, is_probed=functions.probe is not None)
         self._frame = scope.frames()
 
     @hookimpl

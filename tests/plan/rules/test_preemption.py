@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
+from kdsl.check.model.typed import FieldOf, TypedExpr
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.values import Value
 from kdsl.hooks.specs import Candidate
 from kdsl.plan.rules import preemption as module
+from kdsl.plan.rules.compiled_profile import compile_profile
 from kdsl.plan.rules.preemption import PreemptionPlugin
 
-from tests.plan.lab import DEFAULT_QUEUE, compile_rules
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, rules
 
 ME = PodInfo("me", priority=10)
 PODS = [PodInfo(name, priority=priority, start_time=start) for name, priority, start in (
@@ -148,6 +152,28 @@ def test_a_key_is_evaluated_only_where_the_keys_before_it_are_equal() -> None:
     assert not plugin.log.take()
     assert plugin.choose_candidate(ME, [bad, Candidate("m", tuple(PODS), 1)]).node == "m"
     assert plugin.log.take()
+
+
+def test_a_probe_sees_each_key_of_each_candidate() -> None:
+    seen: list[Value] = []
+
+    class Probe:
+        def watch(self, expr: TypedExpr, closure: Closure) -> Closure:
+            def evaluate(frame: Frame) -> Value:
+                seen.append(closure(frame))
+                return seen[-1]
+
+            return evaluate if isinstance(expr, FieldOf) and expr.field == "violations" else closure
+
+    body = "victim when true choose by candidate.victims.size(), candidate.violations"
+    found = rules(
+        f'preemption P {{ {body} }} {DEFAULT_QUEUE} profile p {{ scheduler "t" queue Q preemption P }}'
+    )
+    plugin = compile_profile(found, found.profiles["t.p"], probe=Probe()).preemption
+    assert plugin is not None
+    alike = [Candidate("a", tuple(PODS), 3), Candidate("b", tuple(PODS), 3), Candidate("c", (), 4)]
+    assert plugin.choose_candidate(ME, alike) is alike[2]
+    assert seen == [3, 3, 4]
 
 
 @pytest.mark.parametrize(
