@@ -15,7 +15,7 @@ from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import UNSET, Closure, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce
-from kdsl.eval.scalar.pod_keys import PodKey, captured_key_of, pod_key_of
+from kdsl.eval.scalar.pod_keys import PodKey, captured_key_of, may_select, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
 
@@ -116,6 +116,7 @@ def compile_aggregate(expr: Aggregate, out: Compiler) -> Closure:
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
     pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
+    selecting_slots = [variable.slot for variable in captured if may_select(variable.type)]
     selector = selector_of(expr.body, expr.variable, fns, out.compile)
 
     def ask(frame: Frame) -> Value:
@@ -137,7 +138,8 @@ def compile_aggregate(expr: Aggregate, out: Compiler) -> Closure:
             assert lower is not None
             at_once = lower(expr, out, None)
         selecting = None if selector is None else selector(own)
-        asking = Question(key, on_facts, own, slot, body, at_once, pod_key, selecting)
+        by_key = None if pod_key is None else pod_key([own[at] for at in selecting_slots])
+        asking = Question(key, on_facts, own, slot, body, at_once, by_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask

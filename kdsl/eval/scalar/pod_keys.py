@@ -7,7 +7,8 @@ Pods with equal keys get equal answers, for equal steps. So do bodies that captu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final, NamedTuple, Self, TypeAlias
 
@@ -17,8 +18,11 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Const, FieldOf, HasField, TypedExpr, Var
+from kdsl.check.model.types import Type
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.eval.ir import looked_up
 from kdsl.eval.values import Value
 from kdsl.eval.views import READ_OF_PODS, attribute_of
@@ -26,11 +30,19 @@ from kdsl.eval.views import READ_OF_PODS, attribute_of
 PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 """Returns the key of a pod."""
 
+PodKeyOf: TypeAlias = Callable[[Iterable[Value]], PodKey]
+"""Returns the key of a pod, given the values with selectors that a body captures."""
+
 MAX_MAP_KEYS: Final = 32
 """The most keys of a map whose values are facts of their own: a pod has fewer labels than rules may read."""
+MAX_LABEL_KEYS: Final = 8
+"""The most label keys of a narrow pod key."""
+MAX_NARROW_KEYS: Final = 256
+"""The most narrow pod keys of a body that are kept."""
 
 _POD: Final = "pod."
 _NOBODY: Final = PodInfo("")
+_SELECTING: Final = frozenset(("PodAffinityTerm", "SpreadConstraint", "PodGroup"))
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
 """Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
@@ -70,16 +82,52 @@ class PodFacts(Struct, frozen=True):
         )
 
 
-def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey | None:
+def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKeyOf | None:
     """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one.
 
-    If the body reads labels only by selectors, the key has the labels that any selector names. So many pods
-    share a key.
+    If the body reads labels only by the selectors of what it captures, the key has the labels that they name.
+    Else it has the labels that any selector names, or all of them. So as many pods as possible share a key.
     """
     reads = _Reads.of(body, slot, fns)
     if reads is None or _UNIQUE & (reads.by_field | reads.by_method):
         return None
-    return reads.key()
+    key = reads.key()
+    if not reads.has_captured_selectors or "labels" not in reads.by_method - reads.by_field:
+        return lambda captured: key
+    reads.by_method.discard("labels")
+    others = reads.key()
+
+    @lru_cache(MAX_NARROW_KEYS)
+    def narrow(keys: tuple[str, ...]) -> PodKey:
+        def read(pod: PodInfo) -> Hashable:
+            return others(pod), *map(pod.labels.entries.get, keys)
+
+        return read
+
+    def key_for(captured: Iterable[Value]) -> PodKey:
+        label_keys = label_keys_of(captured)
+        return key if label_keys is None else narrow(label_keys)
+
+    return key_for
+
+
+def label_keys_of(values: Iterable[Value]) -> tuple[str, ...] | None:
+    """Return the keys that the selectors of terms and constraints, or of lists of them, name. None for other
+    values, and for many keys.
+    """
+    keys: set[str] = set()
+    for value in values:
+        for each in value if value.__class__ is tuple else (value,):
+            if each.__class__ is not PodAffinityTerm and each.__class__ is not SpreadConstraint:
+                return None
+            if each.selector is not None:
+                keys.update([one.key for one in each.selector.requirements])
+    return tuple(sorted(keys)) if len(keys) <= MAX_LABEL_KEYS else None
+
+
+def may_select(type_: Type) -> bool:
+    """Return whether values of a type have selectors, or hold values that do."""
+    return type_.name in _SELECTING or any(map(may_select, type_.args))
 
 
 def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
@@ -111,6 +159,8 @@ class _Reads:
         self.by_method: set[str] = set()
         self.by_key: set[PodFact] = set()
         self._maps: set[str] = set()
+        self.has_captured_selectors = True
+        """Whether every selector in the body comes from a captured variable."""
         self._fns = fns
         self._followed: set[tuple[str, int | None]] = set()
 
@@ -137,6 +187,8 @@ class _Reads:
 
     def add(self, expr: TypedExpr, slot: int | None) -> None:
         """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
+        if not isinstance(expr, Var) and may_select(expr.type):
+            self.has_captured_selectors = False
         match looked_up(expr):
             case FieldOf(operand=Var() as pod) as table, Const(value=str(key)) if (
                 pod.slot == slot and table.type.name == "map"

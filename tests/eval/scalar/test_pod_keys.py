@@ -20,7 +20,8 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.groups import PodGroup
-from kdsl.eval.scalar.pod_keys import MAX_MAP_KEYS, pod_key_of
+from kdsl.eval.scalar.frame import UNSET
+from kdsl.eval.scalar.pod_keys import MAX_LABEL_KEYS, MAX_MAP_KEYS, PodKeyOf, label_keys_of, pod_key_of
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
@@ -43,11 +44,28 @@ def body_of(text: str) -> tuple[Aggregate, dict[str, CheckedFn | ExternalFn]]:
     return next(part for part in parts if isinstance(part, Aggregate)), dict(functions.fns)
 
 
+def narrow(text: str) -> PodKeyOf:
+    """Return the pod key of a body that captures terms, constraints and groups."""
+    lets = "let terms = pod.requiredAffinity\nlet spread = pod.spreadConstraints\nlet groups = cluster.services(pod)\n"
+    count = f'topology("zone").count(p, {text})'
+    rule, functions = checked_predicate(f'{lets}require {count}.total() == 0 else ""', FUNCTIONS)
+    statement = rule.body[-1]
+    assert isinstance(statement, CheckedRequire)
+    aggregate = next(part for part in walk(statement.condition) if isinstance(part, Aggregate))
+    found = pod_key_of(aggregate.body, aggregate.variable.slot, functions.fns)
+    assert found is not None
+    return found
+
+
+def term_on(*labels: str) -> PodAffinityTerm:
+    return PodAffinityTerm("zone", 0, LabelSelector.of_labels(dict.fromkeys(labels, "x")), frozenset(), None)
+
+
 def pod_key(text: str, pod: PodInfo) -> Hashable:
     aggregate, fns = body_of(text)
     read = pod_key_of(aggregate.body, aggregate.variable.slot, fns)
     assert read is not None
-    return read(pod)
+    return read([])(pod)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +154,53 @@ def test_labels_that_no_selector_names_are_not_in_the_key_of_a_question_that_ask
     assert pod_key(matches, runs[0]) == pod_key(matches, runs[1])
     for text in (reads, f"{matches} && {reads}"):
         assert pod_key(text, runs[0]) != pod_key(text, runs[1])
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ("terms.all(t, t.matches(p))", ("namespace", "namespace_labels")),
+        ("terms.exists(t, t.matches(p)) && spread.all(c, c.selects(p))", ("namespace", "deletion_timestamp")),
+        ("terms.all(t, p.priority > 2 && t.matches(p))", ("priority",)),
+    ],
+)
+def test_a_narrow_key_holds_the_labels_that_captured_selectors_name(
+    body: str, fields: tuple[str, ...]
+) -> None:
+    key = narrow(body)([term_on("app")])
+    assert key(POD.with_fields(labels=FrozenMap({"tier": "z", "app": "x"}))) == key(POD)
+    others: list[dict[str, object]] = [
+        {"labels": FrozenMap({"tier": "y"})},
+        {"labels": FrozenMap({"app": ""})},
+        *({field: FrozenMap({"a": "b"}) if field == "namespace_labels" else 7} for field in fields),
+    ]
+    assert len({key(POD.with_fields(**other)) for other in others} | {key(POD)}) == len(others) + 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "pod.requiredAffinity.all(t, t.matches(p))",
+        "terms.all(t, t.matches(p)) && p.labels.size() > 1",
+        "terms.all(t, t.matches(p)) && p.requiredAffinity.size() > 0",
+        "groups.all(g, g.includes(p)) && terms.all(t, t.matches(p)) && cluster.services(pod).size() > 0",
+        "p.priority > 2",
+    ],
+)
+def test_other_bodies_have_one_key_for_all_selectors(body: str) -> None:
+    key = narrow(body)
+    assert key([term_on("app")]) is key([term_on("tier")]) is key([])
+
+
+def test_the_label_keys_of_captured_values() -> None:
+    selector = LabelSelector.of_labels({"b": "1", "a": "2"})
+    term = PodAffinityTerm("zone", 0, selector, frozenset(), LabelSelector.of_labels({"env": "prod"}))
+    constraint = SpreadConstraint("zone", 1, "", selector=LabelSelector.of_labels({"c": "3"}))
+    assert label_keys_of([term, (constraint, term), ()]) == ("a", "b", "c")
+    assert label_keys_of([PodAffinityTerm("zone", 0, None, frozenset(), None)]) == ()
+    many = LabelSelector.of_labels({str(number): "" for number in range(MAX_LABEL_KEYS + 1)})
+    for other in (UNSET, PodGroup("", selector), ("a",), SpreadConstraint("zone", 1, "", selector=many)):
+        assert label_keys_of([term, other]) is None
 
 
 @pytest.mark.parametrize(
