@@ -34,6 +34,9 @@ _SPARE: Final = 1024
 OF_PODS: Final = frozenset(("used_host_ports", "used_volumes"))
 """The attributes with a column that are not facts, but lists that the pods on a node fill."""
 
+MAX_DISTINCT: Final = 16
+"""The most values of one node in a column of the values of its pods."""
+
 Value: TypeAlias = Any
 """The value of a fact; hashable."""
 Read: TypeAlias = Callable[[LiveSnapshot, Rows], Sequence[Value]]
@@ -191,7 +194,9 @@ class FactColumns:
             return column
 
     def of_pods(self, attributes: tuple[str, ...]) -> FactColumn:
-        """Return the column of the distinct values of some attributes of the pods on each node."""
+        """Return the column of the distinct values of some attributes of the pods on each node; a node with
+        more than `MAX_DISTINCT` has none.
+        """
         with self._lock:
             column = self._of_pods.get(attributes)
             if column is None:
@@ -201,9 +206,12 @@ class FactColumns:
 
 
 def _distinct(attributes: tuple[str, ...]) -> Read:
-    """Return a reader of the distinct values of some attributes of pods."""
+    """Return a reader of the distinct values of some attributes of pods, None for many."""
     read = attrgetter(*attributes)
-    return lambda snapshot, rows: [frozenset(map(read, node.pods)) for node in snapshot.infos(rows)]
+    return lambda snapshot, rows: [
+        found if len(found := frozenset(map(read, node.pods))) <= MAX_DISTINCT else None
+        for node in snapshot.infos(rows)
+    ]
 
 
 def _entries(attribute: str, key: str) -> Read:

@@ -121,7 +121,7 @@ class Tally:
 
     def has_room_for(self, removed: NDArray[np.int64]) -> bool:
         """Return whether any sum is in range, too, after these amounts are removed from rows."""
-        return self._largest + int(np.abs(removed).max(initial=0)) <= self._most
+        return self._largest + _largest_of(removed) <= self._most
 
     def _refresh(
         self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure, needs_rows: bool
@@ -163,7 +163,7 @@ class Tally:
             self._count_all(live, measure)
             return
         self._domains, (self.amounts, self._steps) = first.domains, first.by_row(live)
-        self._largest = int(np.abs(self.amounts).max(initial=0))
+        self._largest = _largest_of(self.amounts)
 
     def _count_all(self, live: LiveSnapshot, measure: Measure) -> None:
         """Count the pods of all nodes that take part."""
@@ -181,7 +181,7 @@ class Tally:
         counts = [measure.count_added(live.info(row).pods, steps, self._answers) for row in rows.tolist()]
         self._steps[rows] = [0 if each is None else each[1] for each in counts]
         self.amounts[rows] = [0 if each is None else each[0] for each in counts]
-        self._largest = int(np.abs(self.amounts).max(initial=0))
+        self._largest = _largest_of(self.amounts)
         # Those with an error are counted by themselves.
         failed = [each is None for each in counts]
         self._count(live, rows[failed].tolist(), measure)
@@ -299,7 +299,12 @@ class Tally:
             raise EvalError(next(errors[row] for row in snapshot.order.tolist() if row in errors))
         if self._largest > self._most:
             # The largest amount may be gone.
-            self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
+            self._largest = _largest_of(self.amounts)
         if max(self._largest, *others, 0) > self._most:
             # With amounts that large, any sum may be out of range.
             raise EvalError("integer overflow")
+
+
+def _largest_of(amounts: NDArray[np.int64]) -> int:
+    """Return the largest absolute amount. That of the least int64 is out of the range of numpy's `abs`."""
+    return max(int(amounts.max(initial=0)), -int(amounts.min(initial=0)))

@@ -18,7 +18,7 @@ from kdsl.check.model.rule_set import CheckedPreemption
 from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
-from kdsl.cluster.snapshot.fact_columns import FactColumn, FactColumns
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn, FactColumns
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar import Closure
@@ -34,11 +34,13 @@ from kdsl.plan.rules.candidates import PLAIN, CandidateChoice
 
 _UNKNOWN: Final = -1
 _MAX_KEYS: Final = 64
+_MOST_ASKED: Final = 100
+"""The most nodes that are asked before the search, the first ones. It visits most of them in any case."""
 
 
 class _Answers:
-    """Whether nodes have victims, by the code of the fields of their pods; for each preemption, and each key
-    that it reads of the pod.
+    """Whether nodes have victims, by the code of the fields of their pods: for each preemption, and for each
+    key that it reads of the pod.
     """
 
     def __init__(self, column: FactColumn) -> None:
@@ -133,8 +135,8 @@ class PreemptionPlugin:
 
     @hookimpl
     def may_have_victims(self, pod: PodInfo, nodes: NodeSet) -> NDArray[np.bool_]:
-        """Return for each node whether it has a victim, or a pod for which the rule fails. One node answers
-        for all whose pods have equal fields.
+        """Return for each node whether it may have a victim, or a pod for which the rule fails. One node
+        answers for all whose pods have equal fields; those with many different pods are not asked.
         """
         live = nodes.snapshot.live
         if self._victim_key is None or self._pod_key is None or nodes.snapshot is not live:
@@ -142,11 +144,11 @@ class PreemptionPlugin:
         column = FactColumns.of(live).of_pods(self.victim_fields)
         codes = column.codes.take(nodes.rows)
         answers = column.kept[_Answers].by_code(self._rule, self._pod_key(pod), codes=len(column.values))
-        is_new = answers.take(codes) == _UNKNOWN
+        is_new = (answers.take(codes) == _UNKNOWN) & (codes != ABSENT)
         if is_new.any():
             known = self._known.of(pod)
-            firsts = nodes.take(is_new).by_numbers(codes[is_new])[0]
-            for row, node in zip(firsts.rows.tolist(), firsts.nodes(), strict=True):
+            firsts = nodes.take(is_new).by_numbers(codes[is_new])[0].rows[:_MOST_ASKED]
+            for row, node in zip(firsts.tolist(), live.infos(firsts), strict=True):
                 found = [answer for answer, _ in self._asked(pod, node.pods, known, reports=False)]
                 # An error stays unknown, as in `_asked`.
                 answers[column.codes.item(row)] = _UNKNOWN if None in found else any(found)

@@ -6,7 +6,7 @@ import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.values import EvalError
+from kdsl.eval.values import INT_MIN, EvalError
 from kdsl.plan.counts.topology import Topology
 
 from tests.plan.counts.asking import (
@@ -38,6 +38,15 @@ def test_sums_that_were_too_large_come_back_into_range() -> None:
     assert _total(cache) == large + 2
     cache.add_pod(PodInfo("p6", node_name="b", priority=5))
     assert _total(cache) == large + 7
+
+
+def test_the_least_int_is_beyond_every_bound() -> None:
+    cache = ClusterCache()
+    add_zone(cache, "a", "b")
+    for name in "ab":
+        cache.add_pod(PodInfo(name, node_name=name, priority=INT_MIN))
+    with pytest.raises(EvalError, match="overflow"):
+        _total(cache)
 
 
 def test_nodes_that_are_gone_do_not_limit_the_sums() -> None:

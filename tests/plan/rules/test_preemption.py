@@ -13,6 +13,7 @@ from kdsl.check.model.typed import FieldOf, TypedExpr
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.fact_columns import MAX_DISTINCT, FactColumns
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import Value
@@ -202,6 +203,34 @@ def test_nodes_that_may_have_victims_are_those_where_some_are_found(
         # Where the rule fails, the node is asked, so that the error is reported.
         assert all(mask[at] or not each for at, each in enumerate(found))
         assert mask == found or fails
+
+
+def test_few_nodes_are_asked_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_ASKED", 3)
+    plugin, cache = preemption("victim when victim.name < pod.name"), ClusterCache()
+    for at in range(8):
+        cache.add_node(NodeFacts(f"n{at}"))
+        cache.add_pod(PodInfo(f"p{at}", node_name=f"n{at}"))
+    nodes = NodeSet.all(cache.snapshot())
+    # Each attempt finds out about three nodes more.
+    for known in (3, 6, 8, 8):
+        assert plugin.may_have_victims(PodInfo("a"), nodes).tolist() == [False] * known + [True] * (8 - known)
+
+
+def test_a_node_with_many_different_pods_is_not_asked_before_the_search() -> None:
+    plugin, cache = preemption("victim when victim.name < pod.name"), ClusterCache()
+    for name, pods in (("few", MAX_DISTINCT), ("many", MAX_DISTINCT + 1)):
+        cache.add_node(NodeFacts(name))
+        for at in range(pods):
+            cache.add_pod(PodInfo(f"{name}{at}", node_name=name))
+    nodes = NodeSet.all(cache.snapshot())
+    assert dict(zip(nodes.names(), plugin.may_have_victims(PodInfo("a"), nodes).tolist(), strict=True)) == {
+        "few": False,
+        "many": True,
+    }
+    assert FactColumns.of(cache.snapshot().live).of_pods(("name",)).values[1:] == [
+        frozenset(f"few{at}" for at in range(MAX_DISTINCT))
+    ]
 
 
 def _pod(
