@@ -44,6 +44,11 @@ def is_among_rights(problem: Problem) -> bool:
     return next(before, "") == "_MAY"
 
 
+def is_inside_right(problem: Problem) -> bool:
+    """Return whether a right that has begun, or that a comma announces, is not complete."""
+    return "_COMMA" not in problem.accepts and is_among_rights(problem)
+
+
 def help_with_right(problem: Problem) -> tuple[tuple[str, ...], tuple[Fix, ...]]:
     """Return a fix for a word that stands for a right or a part of one, or help with the list of rights."""
     plural = f"{problem.word}s"

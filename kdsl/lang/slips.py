@@ -15,7 +15,7 @@ from kdsl.lang.characters import CHARACTER_SLIPS, bad_character
 from kdsl.lang.codes import LangCode
 from kdsl.lang.operators import wrong_operator
 from kdsl.lang.problem import OPENERS, Problem
-from kdsl.lang.rights import missing_comma
+from kdsl.lang.rights import is_inside_right, missing_comma
 from kdsl.lang.scan import CLOSER, PieceKind, scan
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
 from kdsl.lang.unexpected import (
@@ -296,11 +296,13 @@ def _reserved_word(problem: Problem) -> Diagnostic | None:
 
 def _unknown_keyword(problem: Problem) -> Diagnostic | None:
     """An unknown word where a statement or declaration may start."""
-    starters = problem.accepts & STATEMENTS.get(problem.block, DECLARATIONS | HEADER)
+    starters = problem.accepts & (STARTERS | HEADER)
     if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
         return None
     if any(string_before(problem)):
         return None  # it was to be in the string
+    if is_inside_right(problem):
+        return None  # the words of rights start statements of profiles
     words = sorted(map(word_of, starters))
     clauses = sorted(map(word_of, problem.accepts - {*starters, *KINDS, *SYMBOLS, END}))
     is_near, is_clause = (any(suggest(problem.span, problem.word, near)) for near in (words, clauses))
