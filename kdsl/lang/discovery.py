@@ -52,7 +52,17 @@ _REFUSALS: Final = {
     Refusal.TOO_LARGE: LangCode.FILE_TOO_LARGE,
 }
 _IDLE = re.compile(r"!|\.{0,2}/")
-"""The starts of patterns that Git knows and that fit no name here."""
+"""The starts of patterns that Git knows and that have no meaning here."""
+_ABOUT_IDLE: Final = {
+    "!": ("no pattern brings a name back", "write patterns that fit the other names alone"),
+    "/": ("names are relative to the folder of this file", "leave the start out"),
+    "./": ("names are relative to the folder of this file", "leave the start out"),
+    "../": (
+        "names are below the folder of this file",
+        f"write it into the `{IGNORE_FILE}` of the other folder",
+    ),
+}
+"""The reasons, with help."""
 
 
 def find_rule_files(
@@ -82,7 +92,9 @@ def find_rule_files(
         diagnostics += [unreadable(Path(str(error.filename)), error) for error in problems]
         if not found and not problems and not ignored.diagnostics:
             title = f"no `*{SUFFIX}` file below `{path}`"
-            diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path), help=(_START,)))
+            notes = tuple(f"`{folder / IGNORE_FILE}` leaves out names" for folder in sorted(ignored.used))
+            none = Diagnostic(LangCode.NO_RULES, title, where=str(path), notes=notes, help=(_START,))
+            diagnostics.append(none)
     return tuple(distinct(files)), tuple(diagnostics)
 
 
@@ -167,16 +179,22 @@ def _too_large(path: Path, size: int | None) -> Diagnostic:
 class _Ignored:
     """The names in the `IGNORE_FILE`s below a folder; a pattern that ends in `/` matches folders.
 
-    Errors in these files are in `diagnostics`. Each file is read when a path beside it is tested.
+    Errors in these files are in `diagnostics`; `used` are the folders whose files named a tested path. Each
+    file is read when a path beside it is tested.
     """
 
     root: Path
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    used: set[Path] = field(default_factory=set)
     _patterns: dict[Path, tuple[tuple[Path, tuple[re.Pattern[str], ...]], ...]] = field(default_factory=dict)
 
     def has(self, path: Path) -> bool:
         """Return whether the file of a folder on the way to a path names the path."""
-        return any(self._name(folder, patterns, path) for folder, patterns in self._above(path.parent))
+        for folder, patterns in self._above(path.parent):
+            if self._name(folder, patterns, path):
+                self.used.add(folder)
+                return True
+        return False
 
     def _above(self, folder: Path) -> tuple[tuple[Path, tuple[re.Pattern[str], ...]], ...]:
         """Return the folders from the root to this one that have patterns, with their patterns."""
@@ -218,8 +236,7 @@ class _Ignored:
 
 
 def _idle_pattern(span: Span, start: str) -> Diagnostic:
-    """Describe a pattern with the start of one of Git, for which no name is left out here."""
-    why = "no pattern brings a name back" if start == "!" else "names are relative to the folder of this file"
-    help_ = "write patterns that fit the other names alone" if start == "!" else "leave the start out"
+    """Describe a pattern with the start of one of Git."""
+    why, help_ = _ABOUT_IDLE[start]
     title = f"a pattern that begins with `{start}` fits no name"
     return Diagnostic(LangCode.IDLE_PATTERN, title, span, why, help=(help_,))

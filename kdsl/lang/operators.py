@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from lark import Token
 
@@ -11,6 +12,7 @@ from kdsl.base.span import Span
 from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import scan
+from kdsl.lang.words import STARTERS
 
 _OPERATOR_SLIPS = {
     "=": ("==", "`=` gives a name its value, `==` compares"),
@@ -23,8 +25,11 @@ _OPERATOR_SLIPS = {
     "is": ("==", ""),
 }
 _BITWISE = frozenset("&|")
-_BRACKETS = frozenset("()[]{},")
+_ENDS = frozenset(["(", ")", "[", "]", "{", "}", ",", "?", ":", "else"])
+"""The words at which an operand ends, whatever it is."""
 _COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "&", "|", "="])
+_BEGINNINGS = STARTERS | {"_ASSIGN"}
+"""The tokens behind which an expression begins."""
 _LONG_SLIPS = {
     "=~": ("", "write `text.matches(pattern)`"),
     "=<": ("<=", ""),
@@ -94,7 +99,8 @@ def wrong_operator(problem: Problem) -> Diagnostic | None:
 
 def _is_beside_a_number(problem: Problem) -> bool:
     """Return whether an operand is a number: one that nothing compares is no condition."""
-    before = [str(token) for token in reversed(problem.tokens)]
+    own = takewhile(lambda token: token.type not in _BEGINNINGS, reversed(problem.tokens))
+    before = [str(token) for token in own]
     after = [piece.text for piece in scan(problem.text[problem.at + 1 :].partition("\n")[0])]
     return _is_a_number(before) or _is_a_number(after)
 
@@ -103,8 +109,8 @@ def _is_a_number(words: Sequence[str]) -> bool:
     """Return whether the words on one side of an operator, the nearest first, begin with such a number."""
     if not words or not words[0][:1].isdigit():
         return False
-    ends = next((word for word in words if word in _BRACKETS or word in _COMPARISONS), "")
-    return ends not in _COMPARISONS
+    end = next((word for word in words if word in _ENDS or word in _COMPARISONS), "")
+    return end not in _COMPARISONS
 
 
 def _colon(problem: Problem) -> Diagnostic | None:

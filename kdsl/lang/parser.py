@@ -191,7 +191,7 @@ class _Run:
             locate=self._locate,
             at=at,
             found=next(scan(self._text, at), None),
-            tokens=tuple(self.tokens[-4:]),
+            tokens=tuple(self.tokens),
             accepts=self._accepted(),
             stack=self._half_read(),
             whole=self._start,

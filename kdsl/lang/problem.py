@@ -19,7 +19,11 @@ OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A token that does not fit. `stack` are the tokens of the unfinished constructs, outermost first."""
+    """A token that does not fit.
+
+    `tokens` are all before it that fitted, also those of constructs that an earlier error ended; `stack` are
+    the tokens of the unfinished constructs, outermost first.
+    """
 
     text: str
     locate: Locate

@@ -7,14 +7,15 @@ allowed ones. The parser calls `diagnose` once for each root cause.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from pathlib import PurePath
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
+from kdsl.lang.characters import CHARACTER_SLIPS, bad_character
 from kdsl.lang.codes import LangCode
 from kdsl.lang.operators import wrong_operator
 from kdsl.lang.problem import OPENERS, Problem
+from kdsl.lang.rights import is_inside_right, missing_comma
 from kdsl.lang.scan import CLOSER, PieceKind, scan
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
 from kdsl.lang.unexpected import (
@@ -39,59 +40,6 @@ from kdsl.lang.words import (
     TERMINAL_OF_STARTER,
     word_of,
 )
-
-_CHARACTER_FIXES = {
-    ";": "",
-    "#": "//",
-    **dict.fromkeys("“”„‟«»", '"'),
-    **dict.fromkeys("‘’‚‛", "'"),
-    **dict.fromkeys("\u2010\u2011\u2012–—\u2212", "-"),
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "!=",
-    **dict.fromkeys("\ufeff\u200b\u200c\u200d\u2060\u00ad", ""),
-    **dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " "),
-}
-CHARACTER_SLIPS = {
-    **{wrong: f"write `{right}`" for wrong, right in _CHARACTER_FIXES.items() if right.strip()},
-    **{wrong: "remove it: it is invisible" for wrong, right in _CHARACTER_FIXES.items() if not right},
-    **{wrong: "replace it by a plain space" for wrong, right in _CHARACTER_FIXES.items() if right == " "},
-    ";": "statements need no separator: remove the `;`",
-    "#": "a comment starts with `//`",
-    **dict.fromkeys("“”„‟«»", 'write straight quotes: `"`'),
-    **dict.fromkeys("‘’‚‛", "write straight quotes: `'`"),
-    "`": "backticks go around a field name after a dot: `` m.`a-b` ``",
-    "$": "holes `${…}` belong inside a reason in quotes",
-    "\ufeff": "remove the byte order mark",
-}
-"""The help for characters that are known."""
-_CLOSING_QUOTE = re.compile(r"[^\n“”»’]*[“”»’]")
-
-
-def bad_character(problem: Problem) -> Diagnostic | None:
-    """Describe a character that has no place; None for other errors."""
-    found = problem.found
-    if found is None or found.kind is not PieceKind.OTHER or found.text in SYMBOLS.values():
-        return None
-    if found.text in "&|=":
-        return None
-    help_line = CHARACTER_SLIPS.get(found.text)
-    shown = found.text if found.text.isprintable() else f"U+{ord(found.text[0]):04X}"
-    title = f"the character `{shown}` has no place here"
-    label = "" if found.text.isascii() else unicodedata.name(found.text[0], "").lower()
-    if help_line is None or found.text not in _CHARACTER_FIXES:
-        if found.text.isalnum():
-            help_line = "names and numbers are written with the letters and digits of ASCII"
-        elif not found.text.isprintable():
-            help_line = "remove it: it is invisible"
-        help_lines = (help_line or "remove it, or put it into a string or comment",)
-        return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, help=help_lines)
-    edits = [Edit(problem.span, _CHARACTER_FIXES[found.text])]
-    if found.text in "“„‟«‘‚‛" and (closer := _CLOSING_QUOTE.match(problem.text, found.end)):
-        edits.append(Edit(problem.locate(closer.end() - 1, closer.end()), _CHARACTER_FIXES[found.text]))
-    fix = Fix(help_line, tuple(edits), Applicability.CERTAIN)
-    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, fixes=(fix,))
-
 
 RESERVED_WORDS = """
     as break const continue else for function if import let loop package namespace return var void while
@@ -353,6 +301,8 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
         return None
     if any(string_before(problem)):
         return None  # it was to be in the string
+    if is_inside_right(problem):
+        return None  # the words of rights start statements of profiles
     words = sorted(map(word_of, starters))
     clauses = sorted(map(word_of, problem.accepts - {*starters, *KINDS, *SYMBOLS, END}))
     is_near, is_clause = (any(suggest(problem.span, problem.word, near)) for near in (words, clauses))
@@ -402,6 +352,7 @@ SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _unclosed,
     _out_of_order,
     _reserved_word,
+    missing_comma,
     _unknown_keyword,
     bad_character,
 )

@@ -12,6 +12,7 @@ from typing import Final
 
 from kdsl.lang import device_tree, profile_tree, tree
 from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode, RuleKind
+from kdsl.lang.rights import RIGHTS
 from kdsl.lang.twin_forms import (
     Doc,
     Expression,
@@ -205,14 +206,6 @@ _PROFILE: Mapping[str, RecordShape] = {
         (Field("rule", "rule", NAME), Field("param", "param", WORD), Field("value", "value", EXPRESSION)),
     ),
 }
-_RIGHTS = (
-    "tighten",
-    "add predicates",
-    "add scores",
-    "order devices",
-    "disable predicates",
-    "disable scores",
-)
 _TEAM: Mapping[str, RecordShape] = {
     "owns": Sole(profile_tree.Owns, "condition", EXPRESSION),
     "files": Sole(profile_tree.Files, "pattern", TEXT),
@@ -225,7 +218,7 @@ _TEAM: Mapping[str, RecordShape] = {
             WordOr(
                 profile_tree.Grant,
                 "right",
-                {right: right for right in _RIGHTS},
+                {right: right for right in RIGHTS},
                 "reweight",
                 Group("reweight", (Field("from", "low", INTEGER), Field("to", "high", INTEGER))),
             ),

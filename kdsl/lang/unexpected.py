@@ -12,6 +12,7 @@ from kdsl.base.quantity import meant_quantity
 from kdsl.lang.codes import LangCode
 from kdsl.lang.operators import DEFAULT
 from kdsl.lang.problem import Problem
+from kdsl.lang.rights import help_with_right, is_among_rights
 from kdsl.lang.scan import PieceKind
 from kdsl.lang.words import END, KEYWORDS, KINDS, SYMBOLS, word_of
 
@@ -75,21 +76,6 @@ FOREIGN_DECLARATIONS = {
     **dict.fromkeys(("policy", "scheduler"), "a `profile` lists the rules that decide about a pod"),
 }
 """The same for declarations, at the level of the file."""
-_RIGHTS = (
-    "tighten",
-    "add predicates",
-    "add scores",
-    "reweight 0 to 10",
-    "order devices",
-    "disable predicates",
-    "disable scores",
-)
-"""The rights that a team can have."""
-_TYPES_OF_RIGHTS = {
-    *("_TIGHTEN", "_ADD", "_PREDICATES", "_SCORES", "_REWEIGHT", "INT", "_TO", "_ORDER"),
-    *("_DEVICES", "_DISABLE", "_COMMA"),
-}
-"""The tokens of rights."""
 _DURATIONS = {"s": "s", "sec": "s", "min": "m", "h": "h", "hours": "h", "ms": "ms"}
 _EXAMPLES = {
     "param": ("a parameter has a value: `param x: int = 1`",),
@@ -115,10 +101,9 @@ def unexpected(problem: Problem) -> Diagnostic:
     # A keyword is not misspelled, it follows a gap: `a && else "x"`.
     is_misspelled = problem.word and problem.word not in KEYWORDS and not hints
     near, fixes = suggest(problem.span, problem.word, words) if is_misspelled else ((), ())
-    if _is_among_rights(problem):
-        hints = (*hints, f"the rights of a team are {', '.join(f'`{right}`' for right in _RIGHTS)}")
-        if right := _joined_right(problem.word):
-            fixes = (Fix(f"write `{right}`", (Edit(problem.span, right),), Applicability.CERTAIN),)
+    if not fixes and is_among_rights(problem):
+        about_rights, fixes = help_with_right(problem)
+        hints = (*hints, *about_rights)
     if problem.accepts == {"STRING"} and problem.word:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
@@ -136,19 +121,6 @@ def unexpected(problem: Problem) -> Diagnostic:
         help=(*near, *hints),
         fixes=fixes,
     )
-
-
-def _is_among_rights(problem: Problem) -> bool:
-    """Return whether the last words are rights behind `may`."""
-    types = [token.type for token in problem.tokens]
-    last = next((at for at in range(len(types) - 1, -1, -1) if types[at] not in _TYPES_OF_RIGHTS), -1)
-    return last >= 0 and types[last] == "_MAY"
-
-
-def _joined_right(word: str) -> str:
-    """Return the right whose words are written as one: `add predicates` for `add_predicates`."""
-    written = word.replace("_", "").lower()
-    return next((right for right in _RIGHTS if " " in right and right.replace(" ", "") == written), "")
 
 
 def string_prefix(problem: Problem) -> tuple[int, str] | None:

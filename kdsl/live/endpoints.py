@@ -169,6 +169,16 @@ class Endpoints:
         )
 
 
+def certificate_mistakes(options: ServingOptions | None) -> tuple[Diagnostic, ...]:
+    """Return the mistakes of the certificate's files, for which `Endpoints` cannot be made."""
+    try:
+        if options is not None and options.tls and options.files is not None:
+            _certificate(options)
+    except InvalidInputError as error:
+        return tuple(error.diagnostics)
+    return ()
+
+
 def _certificate(options: ServingOptions) -> ServedCertificate:
     if options.files is None:
         return ServedCertificate.made(lambda: datetime.now(UTC), options.names)

@@ -21,7 +21,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.live.access.connection import Connection
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.election.leader import Leader
-from kdsl.live.endpoints import Endpoints, Facts
+from kdsl.live.endpoints import Endpoints, Facts, certificate_mistakes
 from kdsl.live.http.client import Client
 from kdsl.live.http.messages import HttpRequest, NoAnswerError
 from kdsl.live.loop import Gates
@@ -96,7 +96,8 @@ class SchedulerProcess:
         try:
             return await self._opened()
         except InvalidInputError as error:
-            raise InvalidInputError((*mistakes(self.options), *error.diagnostics)) from None
+            found = (*mistakes(self.options), *certificate_mistakes(self.options.serving))
+            raise InvalidInputError((*found, *error.diagnostics)) from None
 
     async def _opened(self) -> Connection | None:
         """Open the connection; None if `stop` is called before: a credential plugin may take a minute."""

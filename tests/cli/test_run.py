@@ -82,6 +82,7 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("run", "--canary", "odd.kdsl", "--percent", "5"), ["K0102", "K1150"]),
         (("hami", "--device-config-file", "none.yaml"), ["K0355", "K1150"]),
         (("hami", "--device-config-file", "odd.yaml"), ["K1131", "K1150"]),
+        (("run", "--tls-cert-file", "none.pem", "--tls-private-key-file", "odd.yaml"), ["K1150", "K1152"]),
     ],
     ids=lambda each: "-".join(each[:2]) if isinstance(each, tuple) else "",
 )

@@ -266,6 +266,17 @@ def test_what_an_ignore_file_names_is_passed_by(tmp_path: Path) -> None:
     assert len(find_rule_files([tmp_path])[0]) == 1
 
 
+def test_an_ignore_file_that_leaves_out_everything_is_named(tmp_path: Path) -> None:
+    write(tmp_path, a="package a", lib__b="package b")
+    (tmp_path / ".kdslignore").write_text("*.kdsl\n", encoding="utf-8")
+    (tmp_path / "lib" / ".kdslignore").write_text("b.*\n", encoding="utf-8")
+    found, (problem,) = find_rule_files([tmp_path])
+    assert (found, problem.code) == ((), LangCode.NO_RULES)
+    assert problem.notes == tuple(
+        f"`{folder / '.kdslignore'}` leaves out names" for folder in (tmp_path, tmp_path / "lib")
+    )
+
+
 @pytest.mark.parametrize("start", ["!", "/", "./", "../"])
 def test_a_pattern_of_git_that_fits_no_name_is_reported(tmp_path: Path, start: str) -> None:
     write(tmp_path, a="package a", b="package b")
@@ -274,6 +285,7 @@ def test_a_pattern_of_git_that_fits_no_name_is_reported(tmp_path: Path, start: s
     assert (found.path.name, problem.code) == ("b.kdsl", LangCode.IDLE_PATTERN)
     assert problem.span is not None
     assert (problem.span.text, problem.span.line, problem.span.column) == (f"{start}b.kdsl", 2, 3)
+    assert ("the other folder" in problem.help[0]) == (start == "../")
 
 
 def test_an_ignore_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:

@@ -374,3 +374,21 @@ def test_the_old_path_watches_one_object() -> None:
             return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames], code
 
     assert asyncio.run(scenario()) == ([("ADDED", "a")], 400)
+
+
+def test_parameters_of_a_driver_are_any_json() -> None:
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    parameters = {"replicas": 3, "sharing": {"strategy": ["a", None]}}
+    devices = {
+        "requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}],
+        "config": [{"opaque": {"driver": "gpu.example.com", "parameters": parameters}}],
+    }
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c"},
+        "spec": {"devices": devices},
+    }
+    made, read = ask(("POST", claims, claim), ("GET", f"{claims}/c", None))
+    assert made[0] == 201, made
+    assert read[1]["spec"]["devices"]["config"][0]["opaque"]["parameters"] == parameters

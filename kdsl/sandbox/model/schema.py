@@ -54,6 +54,14 @@ _QUANTITY_MAPS: Final = frozenset(
 _STRING_MAPS: Final = frozenset(
     {"labels", "annotations", "nodeSelector", "matchLabels", "selector", "parameters", "data", "binaryData"}
 )
+_RAW: Final = frozenset(
+    {
+        ("OpaqueDeviceConfiguration", "parameters"),
+        ("AllocatedDeviceStatus", "data"),
+        ("ControllerRevision", "data"),
+    }
+)
+"""Structs and their fields with any JSON inside, some of whose names are those of maps of texts elsewhere."""
 _MICRO_TIMES: Final = frozenset({"eventTime", "lastObservedTime", "acquireTime", "renewTime"})
 _CAPACITY_LISTS: Final = frozenset({"PersistentVolumeSpec", "NodeStatus", "PersistentVolumeClaimStatus"})
 _MODULES: Final = {
@@ -89,6 +97,8 @@ def _struct(model: type[msgspec.Struct]) -> Node:
 
 
 def _field(name: str, kind: Any, owner: str) -> Node:
+    if (owner, name) in _RAW:
+        return Node(JsonShape.ANY)
     if name == "capacity" and owner in _CAPACITY_LISTS:
         return Node(JsonShape.QUANTITIES, name)
     if kind_of(kind) is dict:
