@@ -210,9 +210,7 @@ class Judge(Struct, frozen=True, eq=False):
         is_told = any(plugin not in skipped for plugin, _ in self.add_pods)
         if len(places) < 2 or is_told or not self.takes_what_ifs:
             return places[:0]
-        # Terms that come with a pod are counted for one what-if only.
-        pods = map(self.contested.__getitem__, rows[places].tolist())
-        return places[[not any(pod.has_affinity_terms for pod in each) for each in pods]]
+        return places
 
     def _with_nominated_at_once(self, rows: NDArray[np.intp]) -> StatusColumn | None:
         """Judge each node as if its nominated pods ran on it; None if a filter fails on one."""

@@ -38,12 +38,19 @@ from tests.plan.memo.test_joined import (
     INT_LEAVES,
     NODES,
     PODS,
+    TERMS,
     answers_of,
     column_of,
     profile_of,
 )
 
 SIZE = 6
+PREFERRED = [replace(term, weight=weight) for term in TERMS for weight in (1, 2, 100)]
+PREFERRING_PODS = st.builds(
+    lambda pod, terms: pod.with_fields(preferred_affinity=terms, preferred_anti_affinity=terms[:1]),
+    PODS,
+    st.lists(st.sampled_from(PREFERRED), max_size=2).map(tuple),
+)
 NO_MORE: Mapping[int, Sequence[PodInfo]] = {}
 ALIKE = 'p, p.labels[?"k"] == pod.labels[?"k"]'
 COUNTS = st.sampled_from(
@@ -62,6 +69,9 @@ COUNTS = st.sampled_from(
         "pod.labels.map(k, topology(k).count(p, p.priority > 1).least(0)).sum()",
         'cluster.requiredAntiAffinityTerms.count(t, t.topologyKey == "k").total()',
         "cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node)",
+        "cluster.preferredAffinityTerms.count(t, t.matches(pod)).total()",
+        "cluster.preferredAffinityTerms.sum(t, 6 / (t.weight - 1)).here(node)",
+        "cluster.preferredAntiAffinityTerms.sum(t, t.weight * 300000000000000000).total()",
         "cluster.nodes.map(n, n.podCount).sum()",
     ]
 )
@@ -89,7 +99,7 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, list[list[PodInfo]]]:
     for at, facts in enumerate(draw(st.lists(NODES, min_size=2, max_size=SIZE))):
         cache.add_node(replace(facts, name=f"n{at}"))
     chosen: dict[str, list[PodInfo]] = {node.name: [] for node in cache.nodes()}
-    for number, pod in enumerate(draw(st.lists(PODS, max_size=12))):
+    for number, pod in enumerate(draw(st.lists(PREFERRING_PODS, max_size=12))):
         name = draw(st.sampled_from(sorted(chosen)))
         cache.add_pod(placed := pod.with_fields(name=f"q{number}").on(name))
         if draw(st.booleans()):
@@ -100,19 +110,12 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, list[list[PodInfo]]]:
 
 @st.composite
 def more_pods(draw: st.DrawFn, live: Snapshot) -> dict[int, list[PodInfo]]:
-    """Pods without terms that come to some nodes, by row."""
+    """Pods that come to some nodes, by row."""
     chosen = draw(st.lists(st.sampled_from(live.order.tolist()), min_size=1, unique=True))
-    pods = st.lists(PODS, min_size=1, max_size=3)
+    pods = st.lists(PREFERRING_PODS, min_size=1, max_size=3)
     return {
         row: [
-            pod.with_fields(
-                name=f"m{row}-{at}",
-                node_name=live.names[row],
-                required_affinity=(),
-                required_anti_affinity=(),
-                preferred_affinity=(),
-                preferred_anti_affinity=(),
-            )
+            pod.with_fields(name=f"m{row}-{at}", node_name=live.names[row])
             for at, pod in enumerate(draw(pods))
         ]
         for row in chosen
@@ -301,3 +304,36 @@ def test_reads_of_nodes_hold_while_the_frame_has_the_same_count() -> None:
     reads = NodeReads(counts=[(count, itemgetter(0))])
     assert reads.hold([count]) and not reads.hold([object()])
     assert not NodeReads(counts=[(count, fail)]).hold([count])
+
+
+TERM = "cluster.preferredAffinityTerms.sum(t, {}).here(node)"
+
+
+@pytest.mark.parametrize(
+    ("amount", "steps"),
+    [
+        ("t.weight * 3000000000000000000", [DEFAULT_STEPS]),
+        ("t.weight * 3", [Steps(pod=steps) for steps in range(1, 60)]),
+    ],
+)
+def test_terms_of_further_pods_have_the_bounds_of_each_what_if(amount: str, steps: Sequence[Steps]) -> None:
+    """The sum of an amount may leave the range, and a term that no placed pod has takes steps."""
+    cache = ClusterCache()
+    for at in range(3):
+        cache.add_node(NodeFacts(f"n{at}", labels=FrozenMap({"k": "z"})))
+    known, new = PREFERRED[0], PREFERRED[1]
+    cache.add_pod(PodInfo("old", node_name="n0", preferred_affinity=(known,)))
+    live, pod = cache.snapshot(), PodInfo("new")
+    more = {
+        row: [
+            PodInfo(f"m{row}-{at}", node_name=live.names[row], preferred_affinity=(known, new))
+            for at in range(2)
+        ]
+        for row in live.order.tolist()
+    }
+    found = rules(profile_of([f'require {TERM.format(amount)} < 0 else "no"']))
+    nodes = ThinnedNodes(live, live.order, [()] * 3)
+    for each in steps:
+        compiled = partial(compile_profile, found, found.profiles["t.p"], steps=each)
+        expected = judged(compiled().predicates, pod, live, alone(nodes, more))
+        assert judged(compiled().predicates, pod, live, [together(nodes, more)]) == expected

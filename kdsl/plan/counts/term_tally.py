@@ -112,9 +112,22 @@ class TermTally:
             for pod in pods
         ]
 
-    def has_room_for(self, index: TermIndex) -> bool:
-        """Return whether any sum of twice as many terms is in range."""
-        return self._bound(2 * index.count) * 2 * index.count <= INT_MAX
+    def counts_of_more(
+        self, index: TermIndex, node: NodeInfo, pods: Iterable[PodInfo], question: Question
+    ) -> list[TermCount]:
+        """Return the count of each term that further pods would bring to a node; EvalError if one fails."""
+        found: list[TermCount] = []
+        for term, _ in placed_terms(index.kind, node, pods):
+            count = self._counts.get(term) or _counted(term, question)
+            if count.error:
+                raise EvalError(count.error)
+            found.append(count)
+        return found
+
+    def has_room_for(self, index: TermIndex, more: Sequence[TermCount] = ()) -> bool:
+        """Return whether any sum of twice as many terms is in range, with `more` terms."""
+        terms = 2 * (index.count + len(more))
+        return max([self._bound(terms), *[abs(each.amount) for each in more]]) * terms <= INT_MAX
 
     def _bound(self, terms: int) -> int:
         """Return an upper bound of all amounts; the largest if a sum of `terms` may be out of range."""

@@ -124,6 +124,11 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
 
     what_ifs: WhatIfCounts
 
+    @property
+    def empty_count(self) -> PodTermCount | None:
+        """None if nodes have further pods, which may have terms."""
+        return None if self.what_ifs.have_more else PodTerms.empty_count.__get__(self)
+
     def count(self, question: Question, meter: Meter) -> Value:
         try:
             count = super().count(question, meter)
@@ -136,12 +141,24 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
         if not tally.has_room_for(index):
             raise NotTogether
 
-        def amounts_of(row: int, pods: Sequence[PodInfo], are_more: bool) -> Sequence[int]:
-            # Further pods have no terms.
-            has_terms = not are_more and index.placed_on(row)
-            return tally.amounts_of(index, self.snapshot.info(row), pods) if has_terms else ()
+        # Counting the terms of further pods takes further steps.
+        more_steps = question.limit // SHARED_STEPS
 
-        removed = self.what_ifs.removed(counter.key, amounts_of)
+        def amounts_of(row: int, pods: Sequence[PodInfo], are_more: bool) -> Sequence[int]:
+            node = self.snapshot.info(row)
+            if not are_more:
+                return tally.amounts_of(index, node, pods) if index.placed_on(row) else ()
+            counts = tally.counts_of_more(index, node, pods, question)
+            if sum([each.steps for each in counts]) > more_steps or not tally.has_room_for(index, counts):
+                raise NotTogether
+            return [each.amount for each in counts]
+
+        try:
+            removed = self.what_ifs.removed(counter.key, amounts_of)
+            if self.what_ifs.have_more:
+                meter.spend(more_steps)
+        except EvalError as error:
+            raise NotTogether from error
         return _WhatIfCount(count, removed, self.what_ifs) if np.count_nonzero(removed) else count
 
     sum = count

@@ -35,7 +35,7 @@ from kdsl.plan.rules.candidates import PLAIN, CandidateChoice
 _UNKNOWN: Final = -1
 _MAX_KEYS: Final = 64
 _MOST_ASKED: Final = 100
-"""The most nodes that are asked before the search, the first ones. It visits most of them in any case."""
+"""The most nodes that are asked before the search, the first ones: the search visits most of them anyway."""
 
 
 class _Answers:
