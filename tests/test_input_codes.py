@@ -19,7 +19,7 @@ CONFIG = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
     ("code", "text"),
     [
         ("K1103", "apiVersion: v1\nkind: Node\nmetadata: {name: a, name: b}\n"),
-        ("K1109", POD.replace("CONTAINERS", "[{name: c, image: i, ports: [{containerPort: 0}]}]")),
+        ("K1109", POD.replace("CONTAINERS", "[{name: c, image: i, ports: [{containerPort: 65536}]}]")),
         ("K1110", "apiVersion: v1\nkind: Node\nmetadata: {}\n"),
         ("K1112", POD.replace("CONTAINERS", "[{name: c, image: i}, {name: c, image: i}]")),
     ],
