@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kdsl.base.bounded_dict import BoundedDict
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -13,14 +15,12 @@ class ByIdentity(Generic[K, V]):
     """The values of at most `most` objects; then all are forgotten. For objects that are dear to compare."""
 
     def __init__(self, make: Callable[[K], V], most: int) -> None:
-        self._make, self._most = make, most
-        self._made: dict[int, tuple[K, V]] = {}
+        self._make = make
+        self._made = BoundedDict[int, tuple[K, V]](most)
 
     def of(self, key: K) -> V:
         """Return the value of an object."""
         known = self._made.get(id(key))
         if known is None or known[0] is not key:
-            if len(self._made) >= self._most:
-                self._made.clear()
-            known = self._made[id(key)] = key, self._make(key)
+            known = self._made.keep(id(key), (key, self._make(key)))
         return known[1]

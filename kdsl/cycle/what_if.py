@@ -13,6 +13,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import AddPod, Calls
 
 if TYPE_CHECKING:
+    # A judge asks what-ifs, and a what-if asks a judge.
     from kdsl.cycle.judging import Judge
 
 

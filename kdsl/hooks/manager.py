@@ -62,6 +62,10 @@ class Registration:
             self.name, point, answering(point, hook, self.name), is_limited=self.is_limited
         )
 
+    def optional_hook(self, point: str) -> Hook | None:
+        """Return a hook as `hook` does, None if the plugin does not have it."""
+        return self.hook(point) if point in self.hooks else None
+
     def over_nodes(self, point: str, adapt: Callable[[Hook], Hook]) -> Hook:
         """Convert a hook for one node to a hook for a set of nodes."""
         hook = self.hooks[point]

@@ -225,8 +225,8 @@ class SchedulingHooks:
 
     @hookspec
     def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
-        """Reject a pod that may not preempt others. One plugin per profile, with
-        `find_victims`, `enough_candidates` and `choose_candidate`.
+        """Reject a pod that may not preempt others. One plugin per profile, with `find_victims`,
+        `enough_candidates` and `choose_candidate`.
 
         `on_nominated_node` are the pods on the pod's nominated node, empty where that node cannot be used.
         """

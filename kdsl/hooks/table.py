@@ -237,7 +237,7 @@ def freeze(
     everyone = tuple(entries.values())
     predicates = tuple(entries[key] for key in order.predicates)
     scores = tuple(
-        ScoreHook(entry.name, weight or 1, _score(entry), _normalizer(entry))
+        ScoreHook(entry.name, weight or 1, _score(entry), entry.optional_hook("normalize_score"))
         for entry, weight in ((entries[key], weight) for key, weight in order.scores)
     )
     queue = entries[order.queue] if order.queue else None
@@ -285,14 +285,12 @@ def _calls(entries: Iterable[Registration], point: str) -> Calls[Any]:
 
 
 def _evictable(preemption: Registration) -> Evictable:
-    signature = preemption.hook("hint_signature") if "hint_signature" in preemption.hooks else None
-    return Evictable(preemption.hook("find_victims"), signature)
+    return Evictable(preemption.hook("find_victims"), preemption.optional_hook("hint_signature"))
 
 
 def _preemption(entry: Registration) -> PreemptionHooks:
-    point = "may_have_victims"
-    screen = entry.hook(point) if point in entry.hooks else None
     may_preempt, find_victims, enough_candidates, choose_candidate = map(entry.hook, PREEMPTION_HOOKS)
+    screen = entry.optional_hook("may_have_victims")
     return PreemptionHooks(entry.name, may_preempt, find_victims, enough_candidates, choose_candidate, screen)
 
 
@@ -306,10 +304,6 @@ def _filters(predicates: Iterable[Registration]) -> Iterator[tuple[str, Filter]]
 
 def _score(entry: Registration) -> Score:
     return entry.hook("score") if "score" in entry.hooks else entry.over_nodes("score_node", score_over_nodes)
-
-
-def _normalizer(entry: Registration) -> NormalizeScore | None:
-    return entry.hook("normalize_score") if "normalize_score" in entry.hooks else None
 
 
 FILTER_HOOKS = ("filter", "filter_node", "pre_filter")

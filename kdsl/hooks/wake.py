@@ -80,8 +80,7 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         wake = UNDECLARED
         if "events" in entry.hooks:
             try:
-                hint = entry.hook("queueing_hint") if "queueing_hint" in entry.hooks else None
-                signature = entry.hook("hint_signature") if "hint_signature" in entry.hooks else None
+                hint, signature = map(entry.optional_hook, ("queueing_hint", "hint_signature"))
                 wake = Wake(merged(entry.hook("events")()), hint, signature)
             except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
                 problems.append(unusable(entry.name, "events", cause))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kdsl.base.span import Source, Span
 from kdsl.lang import device_tree, expression_tree, profile_tree, tree
 from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode, RuleKind
+from kdsl.lang.rights import RIGHTS
 from kdsl.lang.slips import RESERVED
 
 SPAN = Span(Source("<generated>", ""), 0, 0)
@@ -212,16 +213,8 @@ profile_body = _statements(
     _node(profile_tree.AddScore, qualified, numbers),
     _node(profile_tree.SetParam, qualified, names, expressions),
 )
-plain_rights = [
-    "tighten",
-    "add predicates",
-    "add scores",
-    "order devices",
-    "disable predicates",
-    "disable scores",
-]
 grants = st.one_of(
-    _node(profile_tree.Grant, st.sampled_from(plain_rights)),
+    _node(profile_tree.Grant, st.sampled_from(RIGHTS)),
     _node(profile_tree.Grant, st.just("reweight"), weights, weights),
 )
 team_body = _statements(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import count, repeat
 from operator import attrgetter, is_
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ OF_PODS: Final = frozenset(("used_host_ports", "used_volumes"))
 
 MAX_DISTINCT: Final = 16
 """The most values of one node in a column of the values of its pods."""
+
+K = TypeVar("K")
 
 Value: TypeAlias = Any
 """The value of a fact; hashable."""
@@ -171,14 +173,7 @@ class FactColumns:
 
     def field(self, attribute: str) -> FactColumn:
         """Return the column of an attribute of nodes."""
-        with self._lock:
-            column = self._fields.get(attribute)
-            if column is None:
-                column = self._fields[attribute] = FactColumn(
-                    _attribute(attribute), of_pods=attribute in OF_PODS
-                )
-            column.refresh(self.snapshot)
-            return column
+        return self._current(self._fields, attribute, _attribute, attribute in OF_PODS)
 
     def key(self, attribute: str, key: str) -> FactColumn:
         """Return the column of the key `key` of the map `attribute` of nodes."""
@@ -197,10 +192,16 @@ class FactColumns:
         """Return the column of the distinct values of some attributes of the pods on each node; a node with
         more than `MAX_DISTINCT` has none.
         """
+        return self._current(self._of_pods, attributes, _distinct, True)
+
+    def _current(
+        self, columns: dict[K, FactColumn], place: K, reader_of: Callable[[K], Read], of_pods: bool
+    ) -> FactColumn:
+        """Return the column of a place as it is now."""
         with self._lock:
-            column = self._of_pods.get(attributes)
+            column = columns.get(place)
             if column is None:
-                column = self._of_pods[attributes] = FactColumn(_distinct(attributes), of_pods=True)
+                column = columns[place] = FactColumn(reader_of(place), of_pods=of_pods)
             column.refresh(self.snapshot)
             return column
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.times import SECOND
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import Manifest
@@ -108,7 +109,7 @@ class PodKinds:
 
     def __init__(self, objects: ObjectTable, kinds: ReadPods) -> None:
         self._kinds = kinds
-        self._known: dict[tuple[Value, ...], tuple[PodKind, PodInfo, Strings]] = {}
+        self._known = BoundedDict[tuple[Value, ...], tuple[PodKind, PodInfo, Strings]](MAX_KINDS)
         formulas = [objects.fields[key] for key in _KIND_FIELDS if key in objects.fields]
         formulas += [each for key in _KIND_MAPS for each in objects.maps.get(key, {}).values()]
         scope = [GROUP] if objects.grouping is not None else [ROW, *(join.name for join in objects.joins)]
@@ -126,10 +127,8 @@ class PodKinds:
         key = tuple([getattr(values[place], name) for place, name in self._read])
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= MAX_KINDS:
-                self._known.clear()
             kind, labels = _pod_kind(fields)
-            known = self._known[key] = kind, self._kinds.pod(kind), labels
+            known = self._known.keep(key, (kind, self._kinds.pod(kind), labels))
         return known
 
 

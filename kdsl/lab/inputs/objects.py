@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Final
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.quantity import Quantity, parse_quantity
 from kdsl.cluster.api.names import is_dns_subdomain
@@ -167,18 +168,16 @@ def models_of(value: Value) -> tuple[str, ...]:
 class ReadPods:
     """Pods as engines read them: each kind is read once."""
 
-    _pods: dict[PodKind, PodInfo] = field(default_factory=dict)
+    _pods: BoundedDict[PodKind, PodInfo] = field(default_factory=lambda: BoundedDict(MAX_KINDS))
 
     def pod(self, kind: PodKind) -> PodInfo:
         """Return a pod of a kind, with any name and no labels. Raises RowError where the API refuses it."""
         known = self._pods.get(kind)
         if known is None:
-            if len(self._pods) >= MAX_KINDS:
-                self._pods.clear()
             # The keys of a mapping were checked; `label_value` has made the values valid.
             labels, annotations = dict.fromkeys(kind.labels, ""), dict.fromkeys(kind.annotations, "")
             read = PodInfo.of(_read(kind.manifest(_TEMPLATE, labels, annotations), Pod))
-            known = self._pods[kind] = read.with_fields(labels=NO_STRINGS, annotations=NO_STRINGS)
+            known = self._pods.keep(kind, read.with_fields(labels=NO_STRINGS, annotations=NO_STRINGS))
         return known
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 import numpy as np
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
@@ -207,7 +208,7 @@ class Tapes(Generic[M]):
         self._evaluate = evaluate
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
         self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
-        self._tapes: dict[Hashable, list[Tape[Any]]] = {}
+        self._tapes = BoundedDict[Hashable, list[Tape[Any]]](MAX_SIGNATURES)
 
     def are_known(self, pod: PodInfo) -> bool:
         """Return whether there is a tape for the signature of a pod."""
@@ -222,10 +223,8 @@ class Tapes(Generic[M]):
         signature = self._signature(pod)
         known = self._tapes.get(signature)
         if known is None:
-            if len(self._tapes) >= MAX_SIGNATURES:
-                self._tapes.clear()
             # The first evaluation is not recorded, as its signature may never come again.
-            self._tapes[signature] = []
+            self._tapes.keep(signature, [])
             return None
         if known is _CLOSED:
             return None

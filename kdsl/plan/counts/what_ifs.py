@@ -127,7 +127,7 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
     @property
     def empty_count(self) -> PodTermCount | None:
         """None if nodes have further pods, which may have terms."""
-        return None if self.what_ifs.have_more else PodTerms.empty_count.__get__(self)
+        return None if self.what_ifs.have_more else super().empty_count
 
     def count(self, question: Question, meter: Meter) -> Value:
         try:

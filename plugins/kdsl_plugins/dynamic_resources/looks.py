@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from kdsl.base.bounded_dict import BoundedDict
 from kdsl.cluster.api.device_objects import DeviceAttribute
 
 from kdsl_plugins.dynamic_resources.devices import PoolDevice, qualified
@@ -38,7 +39,7 @@ class Looks:
         self._next = count()
         self._of: dict[PoolDevice, int] = {}
         self._pools: dict[Pool, tuple[int, ...]] = {}
-        self._answers: dict[tuple[str, int], DeviceAnswer] = {}
+        self._answers: BoundedDict[tuple[str, int], DeviceAnswer] = BoundedDict(MAX_ANSWERS)
 
     def __len__(self) -> int:
         return len(self._of)
@@ -64,9 +65,7 @@ class Looks:
 
     def keep(self, text: str, look: int, answer: DeviceAnswer) -> None:
         """Keep the answer of a condition for devices of this number."""
-        if len(self._answers) >= MAX_ANSWERS:
-            self._answers.clear()
-        self._answers[text, look] = answer
+        self._answers.keep((text, look), answer)
 
     def _seen(self, device: PoolDevice) -> tuple[object, ...]:
         thing, spec = device.device, device.slice.spec

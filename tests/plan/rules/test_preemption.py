@@ -200,7 +200,7 @@ def test_nodes_that_may_have_victims_are_those_where_some_are_found(
         mask = plugin.may_have_victims(pod, nodes).tolist()
         found = [bool(plugin.find_victims(pod, node.pods)) for node in nodes.nodes()]
         fails = bool(plugin.log.take())
-        # Where the rule fails, the node is asked, so that the error is reported.
+        # The node is asked where the rule fails, so that the error is reported.
         assert all(mask[at] or not each for at, each in enumerate(found))
         assert mask == found or fails
 
