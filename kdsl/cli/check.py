@@ -203,6 +203,6 @@ def _has_unreadable(findings: Iterable[Diagnostic]) -> bool:
     from kdsl.config.codes import ConfigCode
     from kdsl.lang.codes import LangCode
 
-    refused = {LangCode.LINK_LEAVES, LangCode.LINK_LOOP, LangCode.SPECIAL_FILE}
-    codes = {LangCode.UNREADABLE, LangCode.NO_RULES, ConfigCode.UNREADABLE, *refused}
+    refused = {LangCode.LINK_LEAVES, LangCode.LINK_LOOP, LangCode.SPECIAL_FILE, LangCode.FILE_TOO_LARGE}
+    codes = {LangCode.UNREADABLE, LangCode.NOT_UTF8, LangCode.NO_RULES, ConfigCode.UNREADABLE, *refused}
     return any(finding.code in codes for finding in findings)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,6 +27,23 @@ from kdsl.cli.process_options import (
 )
 
 
+class _HostType(click.ParamType[str]):
+    """A host of a certificate: an address, or a name in ASCII, which may begin with `*.`."""
+
+    name = "host"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from kdsl.cluster.api.names import is_dns_subdomain
+
+        text = str(value)
+        if is_dns_subdomain(text.lower().removeprefix("*.")):
+            return text
+        try:
+            return str(ip_address(text))
+        except ValueError:
+            self.fail(f"`{text}` is no host such as extender.example or 10.0.0.1", param, ctx)
+
+
 @click.command("extender", cls=ProcessCommand, epilog=examples_of("extender"))
 @config_option
 @with_options(RULES)
@@ -37,6 +56,7 @@ from kdsl.cli.process_options import (
 @with_options(ACCESS, listening(8443), CERTIFICATE)
 @click.option(
     "--tls-name",
+    type=_HostType(),
     multiple=True,
     metavar="NAME",
     help="A host or address of the generated certificate, besides localhost.",

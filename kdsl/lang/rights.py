@@ -29,12 +29,15 @@ _TOKENS: Final = frozenset({"INT", "_COMMA"}).union(
 
 def missing_comma(problem: Problem) -> Diagnostic | None:
     """Describe a right behind another one without a comma between them; None for other errors."""
-    if "_COMMA" not in problem.accepts or not is_among_rights(problem):
+    if not is_complete(problem) or not is_among_rights(problem):
         return None
-    if problem.word not in _STARTERS and not _joined(problem.word):
+    end = problem.end_of_previous
+    if problem.word == "and":
+        fix = Fix("write `,`", (Edit(problem.locate(end, problem.span.end), ","),), Applicability.CERTAIN)
+    elif problem.word in _STARTERS or _joined(problem.word):
+        fix = Fix("write `,` before it", (Edit(problem.locate(end, end), ","),), Applicability.CERTAIN)
+    else:
         return None
-    end = problem.locate(problem.end_of_previous, problem.end_of_previous)
-    fix = Fix("write `,` before it", (Edit(end, ","),), Applicability.CERTAIN)
     return Diagnostic(LangCode.UNEXPECTED, "rights have commas between them", problem.span, fixes=(fix,))
 
 
@@ -44,9 +47,9 @@ def is_among_rights(problem: Problem) -> bool:
     return next(before, "") == "_MAY"
 
 
-def is_inside_right(problem: Problem) -> bool:
-    """Return whether a right that has begun, or that a comma announces, is not complete."""
-    return "_COMMA" not in problem.accepts and is_among_rights(problem)
+def is_complete(problem: Problem) -> bool:
+    """Return whether the last right is complete: another one may follow after a comma."""
+    return "_COMMA" in problem.accepts
 
 
 def help_with_right(problem: Problem) -> tuple[tuple[str, ...], tuple[Fix, ...]]:

@@ -15,7 +15,7 @@ from kdsl.lang.characters import CHARACTER_SLIPS, bad_character
 from kdsl.lang.codes import LangCode
 from kdsl.lang.operators import wrong_operator
 from kdsl.lang.problem import OPENERS, Problem
-from kdsl.lang.rights import is_inside_right, missing_comma
+from kdsl.lang.rights import is_among_rights, is_complete, missing_comma
 from kdsl.lang.scan import CLOSER, PieceKind, scan
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
 from kdsl.lang.unexpected import (
@@ -301,7 +301,7 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
         return None
     if any(string_before(problem)):
         return None  # it was to be in the string
-    if is_inside_right(problem):
+    if is_among_rights(problem) and not (problem.is_at_line_start and is_complete(problem)):
         return None  # the words of rights start statements of profiles
     words = sorted(map(word_of, starters))
     clauses = sorted(map(word_of, problem.accepts - {*starters, *KINDS, *SYMBOLS, END}))

@@ -27,7 +27,7 @@ FOREIGN_WORDS = {
     **dict.fromkeys(
         ("deny", "reject", "allow", "assert", "filter"), '`require C else "reason"` says what must hold'
     ),
-    "and": "`&&` joins conditions; rights have commas between them: `may tighten, add scores`",
+    "and": "`&&` joins conditions",
     "return": "a predicate has `require`, a score has `value`",
     "weight": "the profile gives a score its weight: `add score S weight 3`, `reweight S 3`",
     **dict.fromkeys(

@@ -30,9 +30,10 @@ from kdsl.live.own_events import OwnEvents
 from kdsl.live.rule_sets import RuleSets, load, mistakes
 from kdsl.live.rules.canary import Canary, Side
 from kdsl.live.rules.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
+from kdsl.live.rules.file_watch import FileWatch
 from kdsl.live.rules.handover import Handover
 from kdsl.live.rules.reload_reports import ReportedReloads
-from kdsl.live.rules.reloading import Loaded, Reloader, keep_polling, rule_watch
+from kdsl.live.rules.reloading import Loaded, Reloader, keep_polling
 from kdsl.live.rules.shadow import Shadow
 from kdsl.live.run_record import RunRecord
 from kdsl.live.services import Host, Service
@@ -166,8 +167,13 @@ class SchedulerProcess:
             )
 
     def _make(self, context: PluginContext) -> Scheduler:
-        self._files = rule_watch(self.options.named)
-        self._context, self._sets = context, load(self.options, context)
+        # From now on, before the files are loaded: a change during that must not be missed.
+        self._files = FileWatch(self.options.named)
+        try:
+            self._context, self._sets = context, load(self.options, context)
+        except InvalidInputError as error:
+            found = (*error.diagnostics, *certificate_mistakes(self.options.serving))
+            raise InvalidInputError(found) from None
         return self._sets.scheduler
 
     def _elect(self, connection: Connection) -> Leader | None:

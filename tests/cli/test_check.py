@@ -159,6 +159,15 @@ def test_the_marks_of_fixes_are_explained(tmp_path: Path, body: str, legend: str
     assert "[fix …]" not in kdsl("check", "--format", "concise", str(path)).stdout
 
 
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"kdsl 1\npackage \xff\n", "K0356"), (b"//" + b"a" * 131_072, "K0360")]
+)
+def test_a_file_that_cannot_be_read_is_no_answer(content: bytes, code: str, tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_bytes(content)
+    result = kdsl("check", str(tmp_path))
+    assert result.exit_code == 2 and f"error[{code}]" in result.stdout
+
+
 @pytest.mark.parametrize("command", ["check", "lint"])
 def test_a_folder_without_rules_names_the_first_step(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

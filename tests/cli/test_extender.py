@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import ssl
@@ -33,6 +34,8 @@ PATIENCE = 60.0
             ("--webhook-configuration", "a", "--tls-cert-file", "c", "--tls-private-key-file", "k"),
             "--webhook-configuration needs a generated certificate",
         ),
+        (("--tls-name", "é.example"), "`é.example` is no host such as extender.example or 10.0.0.1"),
+        (("--tls-name", ""), "`` is no host"),
         (("--url-prefix", "x"), "--url-prefix begins with `/`"),
         (("--secure-port", "0"), "0 is not in the range"),
         (("--behaviour", "none"), "'none' is not"),
@@ -71,6 +74,16 @@ def test_an_address_and_a_certificate_that_cannot_be_used(tmp_path: Path) -> Non
         result = kdsl(*common, "--tls-cert-file", "none.pem", "--tls-private-key-file", "none.key")
     assert result.exit_code == 2
     assert "cannot be used: `none.pem`: no such file or directory\n" in result.stderr
+
+
+def test_a_certificate_is_told_beside_broken_rules(tmp_path: Path) -> None:
+    (tmp_path / "odd.kdsl").write_text("kdsl 1\npackage odd\nfoo\n")
+    with SandboxThread(SandboxOptions(kubeconfig=tmp_path / "kubeconfig")):
+        access = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+        files = ("--tls-cert-file", "none.pem", "--tls-private-key-file", "none.key")
+        result = kdsl("extender", "--rules", str(tmp_path / "odd.kdsl"), *access, *files)
+    assert result.exit_code == 2
+    assert re.findall(r"error\[(K\d+)\]", result.stderr) == ["K0104", "K1152"]
 
 
 def test_it_answers_over_tls_until_it_is_told_to_end(tmp_path: Path) -> None:

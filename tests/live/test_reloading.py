@@ -15,7 +15,7 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.lang.discovery import find_rule_files
 from kdsl.live.rules.file_watch import FileWatch
-from kdsl.live.rules.reloading import Loaded, Reloader, keep_polling, rule_watch
+from kdsl.live.rules.reloading import Loaded, Reloader, keep_polling
 from kdsl.reload import Reloaded, Sources, load_scheduler
 
 from tests.attacks.layouts import soon
@@ -95,7 +95,7 @@ def test_a_swapped_configmap_is_taken_over_whole(mounts: tuple[Mount, Mount, Pat
     rules, _, configuration = mounts
     listener = Listener()
     before = load(configuration).made
-    reloader = Reloader(rule_watch(Sources(configuration).named), lambda: load(configuration), listener)
+    reloader = Reloader(FileWatch(Sources(configuration).named), lambda: load(configuration), listener)
     assert not reloader.poll()
     rules.update({"a.kdsl": RULES.format(node="n2")})
     assert not reloader.poll(), "it may be written still"
@@ -108,7 +108,7 @@ def test_a_slip_keeps_the_last_good_set_until_it_is_gone(mounts: tuple[Mount, Mo
     rules, _, configuration = mounts
     listener = Listener()
     good = load(configuration).made
-    reloader = Reloader(rule_watch(Sources(configuration).named), lambda: load(configuration), listener)
+    reloader = Reloader(FileWatch(Sources(configuration).named), lambda: load(configuration), listener)
     rules.update({"a.kdsl": RULES.format(node="n2").replace("node.name", "node.nmae")})
     reloader.poll()
     assert reloader.poll()
@@ -130,7 +130,7 @@ def test_files_that_change_while_they_are_read_are_read_again(tmp_path: Path) ->
             raise InvalidInputError([Diagnostic("K0001", "half of it")])
         return Loaded(loads[-1])
 
-    reloader = Reloader(rule_watch(lambda: [tmp_path]), read, listener)
+    reloader = Reloader(FileWatch(lambda: [tmp_path]), read, listener)
     file.write_text("2 ")
     assert [reloader.poll() for _ in range(4)] == [False, False, True, False]
     assert listener.applied_sets == ["three"] and listener.refusals == []
@@ -142,7 +142,7 @@ def test_the_fix_of_rules_that_a_refused_configuration_named_is_noticed(
     rules, config, configuration = mounts
     listener, other = Listener(), Mount(tmp_path / "other")
     good = load(configuration).made
-    reloader = Reloader(rule_watch(Sources(configuration).named), lambda: load(configuration), listener)
+    reloader = Reloader(FileWatch(Sources(configuration).named), lambda: load(configuration), listener)
     other.update({"a.kdsl": "broken {"})
     config.update({"kdsl.yaml": configuration.read_text().replace(str(rules.folder), str(other.folder))})
     reloader.poll()
@@ -202,7 +202,7 @@ def test_what_is_the_same_is_no_change(tmp_path: Path) -> None:
     file.write_text("1")
     (tmp_path / "b.txt").write_text("1")
     (tmp_path / "loop").symlink_to(tmp_path)
-    watch = FileWatch(lambda: [tmp_path], lambda name: name.endswith(".kdsl"))
+    watch = FileWatch(lambda: [tmp_path])
     os.utime(file, ns=(5, 5))
     (tmp_path / "b.txt").write_text("2")
     assert not watch.has_changed()
@@ -212,13 +212,24 @@ def test_what_is_the_same_is_no_change(tmp_path: Path) -> None:
     assert watch.has_changed()
 
 
-def _is_kdsl(name: str) -> bool:
-    return name.endswith(".kdsl")
+def test_a_changed_list_of_ignored_files_is_a_change(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_text("1")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "b.kdsl").write_text("1")
+    watch = FileWatch(lambda: [tmp_path])
+    (tmp_path / ".kdslignore").write_text("old/\n")
+    assert watch.has_changed()
+    (tmp_path / "old" / "b.kdsl").write_text("two")
+    assert not watch.has_changed()
+    (tmp_path / ".kdslignore").write_text("!old/\n")
+    assert watch.has_changed(), "the pattern is an error"
+    (tmp_path / ".kdslignore").unlink()
+    assert watch.has_changed() and not watch.has_changed()
 
 
 def _watch(folder: Path) -> FileWatch:
     """Make a watch that has to come to an end."""
-    return soon(lambda: FileWatch(lambda: [folder], _is_kdsl))
+    return soon(lambda: FileWatch(lambda: [folder]))
 
 
 def test_a_folder_is_looked_through_once_whatever_leads_there(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kdsl.live.serving.application import Shown, application
 from kdsl.live.serving.decision_log import DecisionLog
 from kdsl.live.serving.guarding import AT_ONCE, MAX_BODY, OPEN
 from kdsl.live.serving.health_checks import health_paths, ping
-from kdsl.live.serving.listening import address_reason
+from kdsl.live.serving.listening import Listener, address_reason
 from kdsl.live.serving.questions import Explained, Question
 from kdsl.live.serving.reviews import KEPT_FOR, MAX_KEPT, CallerReviews, ReviewCache
 from kdsl.obs.kdsl_families import KDSL
@@ -276,6 +276,14 @@ def test_a_scheduler_that_may_not_ask_for_rights_logs_it_once(caplog: pytest.Log
     ]
 
 
-def test_an_address_without_a_host_of_its_name() -> None:
-    assert address_reason(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
-    assert address_reason(OSError(98, "x")) == "address already in use"
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70, ".."])
+def test_an_address_without_a_host_of_its_name(host: str) -> None:
+    with pytest.raises(OSError) as caught:
+        asyncio.run(Listener(Site().app, None).start(host, 0))
+    assert "not known" in address_reason(caught.value)
+
+
+def test_an_address_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError) as caught:
+        asyncio.run(Listener(Site().app, None).start("127.0.0.1", other.getsockname()[1]))
+    assert address_reason(caught.value) == "address already in use"

@@ -4,22 +4,21 @@ A mounted ConfigMap is a folder of links into `..data`, a link that is swapped t
 therefore compares link targets. Polling is cheap: files are read only if an identity, size or time differs;
 then their contents decide.
 
-Files are found and read in the same way as by their loader (`kdsl.base.file_policy`): files that it refuses
-are not read here either, and a folder is visited once even if several paths lead to it.
+Files are found and read in the same way as by their loader: files that it refuses or that a `.kdslignore`
+leaves out are not read here either, and a folder is visited once even if several paths lead to it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from kdsl.base.file_policy import FoundFile, files_below, is_folder, named_file
+from kdsl.base.file_policy import FoundFile
+from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
 
-MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 4 * 1024 * 1024
 _MOST_CHANGES: Final = 10
 """The most changes in a row that are followed within one poll."""
@@ -27,7 +26,7 @@ _MOST_CHANGES: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Poll:
-    """The state of the files at one poll: the files, their stamps, and the errors of refused files."""
+    """The state of the files at one poll: the files, their stamps, and the errors of the search."""
 
     files: tuple[FoundFile, ...]
     stamps: tuple[tuple[str, str, int, int, int, int], ...]
@@ -39,11 +38,11 @@ class _Poll:
 
 
 class FileWatch:
-    """Watches the files below some paths. `wants` returns whether a file of this name counts."""
+    """Watches some files, and the rule files below some folders."""
 
-    def __init__(self, paths: Callable[[], Iterable[Path]], wants: Callable[[str], bool]) -> None:
+    def __init__(self, paths: Callable[[], Iterable[Path]]) -> None:
         """`paths` is called again after a change: a changed configuration may name other files."""
-        self._paths, self._wants = paths, wants
+        self._paths = paths
         self._named: tuple[Path, ...] = ()
         self._last = self._settled(self._poll())
         self._digest = _digest(self._last)
@@ -71,18 +70,8 @@ class FileWatch:
         return before
 
     def _poll(self) -> _Poll:
-        problems: list[OSError] = []
-        files = tuple(islice(self._files(problems), MAX_FILES))
-        refused = tuple(f"{error.filename} {error.strerror}" for error in problems)
-        return _Poll(files, tuple(map(_stamp, files)), refused)
-
-    def _files(self, problems: list[OSError]) -> Iterator[FoundFile]:
-        for path in self._named:
-            if is_folder(path):
-                yield from files_below(path, self._wants, problems)
-            else:
-                # Named files count regardless of their name.
-                yield named_file(path)
+        files, problems = find_rule_files(self._named, (SUFFIX, TWIN_SUFFIX))
+        return _Poll(files, tuple(map(_stamp, files)), tuple(each.title for each in problems))
 
 
 def _digest(poll: _Poll) -> bytes:

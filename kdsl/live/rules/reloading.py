@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.threads import THREADS
-from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX
 from kdsl.live.rules.file_watch import FileWatch
 
 EVERY: Final = 2.0
@@ -48,11 +46,6 @@ class Loaded(Generic[T]):
 
     made: T
     diagnostics: tuple[Diagnostic, ...] = ()
-
-
-def rule_watch(paths: Callable[[], Iterable[Path]]) -> FileWatch:
-    """Watch rule files from now on, before they are loaded: a change during that must not be missed."""
-    return FileWatch(paths, lambda name: name.endswith((SUFFIX, TWIN_SUFFIX)))
 
 
 class Reloader(Generic[T]):

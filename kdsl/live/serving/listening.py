@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import ssl
 from collections.abc import Generator
@@ -17,6 +16,8 @@ from typing import Any, Final
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kdsl.base.errors import reason_of
 
 CONNECTIONS: Final = 128
 IDLE: Final = 30
@@ -39,10 +40,11 @@ class Bounds:
 
 
 def address_reason(error: OSError) -> str:
-    """Return why an address is not available: the number of a failed look-up of a name is no `errno`."""
-    if isinstance(error, socket.gaierror):
-        return error.strerror or "there is no such name"
-    return os.strerror(error.errno or 0).lower()
+    """Return why an address is not available, without the address that `create_server` adds.
+
+    The number of a failed look-up of a name is no `errno`: only the text has the reason.
+    """
+    return reason_of(error).partition(" (while attempting")[0]
 
 
 class BoundedProtocol(H11Protocol):
