@@ -49,7 +49,8 @@ def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> AskedNodes:
     failed: dict[str, str] = {}
     never: dict[str, str] = {}
     if known is not None:
-        failed.update(dict.fromkeys(set(names).difference(known), _reason(GONE)))
+        here = set(known)
+        failed.update((name, _reason(GONE)) for name in names if name not in here)
         names = known
     out = column.ids.nonzero()[0]
     if not len(out):

@@ -81,7 +81,7 @@ class Binding:
         key = f"{args.namespace}/{args.name}"
         live = scheduler.known.pod(key)
         if live is None or (args.uid and live.info.uid != args.uid):
-            return f"pod {key} with the uid {args.uid} is not known"
+            return f"pod {key}{f' with the uid {args.uid}' if args.uid else ''} is not known"
         pod = live.info
         if pod.uid in self._waiting:
             node, callbacks = self._waiting[pod.uid]

@@ -44,7 +44,7 @@ def bad_character(problem: Problem) -> Diagnostic | None:
     found = problem.found
     if found is None or found.kind is not PieceKind.OTHER or found.text in SYMBOLS.values():
         return None
-    if found.text in "&|=":
+    if found.text in "&|=" or problem.is_bare_string:
         return None
     help_line = CHARACTER_SLIPS.get(found.text)
     shown = found.text if found.text.isprintable() else f"U+{ord(found.text[0]):04X}"

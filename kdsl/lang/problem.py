@@ -13,6 +13,7 @@ from kdsl.lang.scan import CLOSER, Piece, PieceKind, is_first_on_line
 from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, describe_expected
 
 _UNQUOTED = re.compile(r"""[^\s"'{}]*""")
+_CHANNEL = re.compile(r"#\w")
 _REST = re.compile(r"""(?:(?!//)[^\n"'{}])*(?<!\s)""")
 OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in CLOSER}
 
@@ -75,6 +76,11 @@ class Problem:
         start = self.found.start if self.found else self.at
         rest = _UNQUOTED.match(self.text, start)
         return self.locate(start, rest.end() if rest else start)
+
+    @property
+    def is_bare_string(self) -> bool:
+        """Return whether a word or a channel such as `#team` stands where only a string may stand."""
+        return self.accepts == {"STRING"} and bool(self.word or _CHANNEL.match(self.unquoted.text))
 
     @property
     def rest_of_line(self) -> Span:

@@ -104,7 +104,7 @@ def unexpected(problem: Problem) -> Diagnostic:
     if not fixes and is_among_rights(problem):
         about_rights, fixes = help_with_right(problem)
         hints = (*hints, *about_rights)
-    if problem.accepts == {"STRING"} and problem.word:
+    if problem.is_bare_string:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
         fixes = (Fix(f"write `{quoted}`", (Edit(bare, quoted),), Applicability.CERTAIN),)

@@ -16,6 +16,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.access.codes import AccessCode
+from kdsl.live.access.tls import unusable_reason
 from kdsl.live.assembly import LiveScheduler
 from kdsl.live.election.leader import Leader
 from kdsl.live.options import ServingOptions
@@ -117,7 +118,10 @@ class Endpoints:
                 if await asyncio.to_thread(self._certificate.refresh):
                     _LOG.info("the served certificate was renewed")
             except (OSError, ssl.SSLError) as error:
-                _LOG.warning("the served certificate cannot be renewed, the one before stays: %s", error)
+                _LOG.warning(
+                    "the served certificate cannot be renewed, the one before stays: %s",
+                    unusable_reason(error),
+                )
 
     # ---- contents ----------------------------------------------------------------------------------------
 
@@ -186,7 +190,7 @@ def _certificate(options: ServingOptions) -> ServedCertificate:
         return ServedCertificate.of_files(*options.files)
     except (OSError, ssl.SSLError) as error:
         where = f"{options.files[0]}, {options.files[1]}"
-        reason = f"`{error.filename}`: {reason_of(error)}" if error.filename else error
+        reason = f"`{error.filename}`: {reason_of(error)}" if error.filename else unusable_reason(error)
         title = f"the certificate of the endpoints cannot be used: {reason}"
         help_ = "both files are PEM, and the key belongs to the certificate"
         raise InvalidInputError(

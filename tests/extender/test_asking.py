@@ -51,6 +51,12 @@ def test_every_node_is_judged_however_many_fit() -> None:
     assert found == AskedNodes(tuple(names))
 
 
+def test_unknown_nodes_are_in_the_order_of_the_call() -> None:
+    names = [f"n{number}" for number in range(300)]
+    found = judge(engine(PROFILE.format(""), "n7"), pod(), names)
+    assert list(found.failed) == [name for name in names if name != "n7"]
+
+
 def test_a_pod_that_is_rejected_before_any_node_is_looked_at() -> None:
     text = 'predicate P { require pod.name != "a" else unresolvable "not this pod" }\n'
     found = judge(engine(text + PROFILE.format("predicates { P }")), pod(), ("n1", "n2", "n9"))

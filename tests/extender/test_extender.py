@@ -349,6 +349,8 @@ def test_a_pod_that_was_made_anew_is_not_bound(monkeypatch: pytest.MonkeyPatch) 
         }
         await here.world.delete("a")
         assert (await here.bind(old, "n2")).json["Error"].endswith("is not known")
+        old["metadata"]["uid"] = ""
+        assert (await here.bind(old, "n2")).json == {"Error": "pod default/a is not known"}
         assert not here.world.bindings()
 
     play(scenario)

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from kdsl.live.endpoints import certificate_mistakes
+from kdsl.live.options import ServingOptions
 from kdsl.live.serving import listening
 from kdsl.live.serving.certificate import ServedCertificate, self_signed
 from kdsl.live.serving.listening import Bounds, Listener
@@ -94,6 +97,26 @@ def test_a_certificate_is_read_again_and_a_broken_one_changes_nothing(tmp_path: 
             await server.stop()
 
     asyncio.run(run())
+
+
+def test_why_a_certificate_cannot_be_used(tmp_path: Path) -> None:
+    one, other = self_signed(NOW), self_signed(NOW)
+    secret = serialization.load_pem_private_key(one.key, None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"x"),
+    )
+    files = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def reason(certificate: bytes, key: bytes) -> str:
+        files[0].write_bytes(certificate)
+        files[1].write_bytes(key)
+        (found,) = certificate_mistakes(ServingOptions(files=files))
+        return found.title.removeprefix("the certificate of the endpoints cannot be used: ")
+
+    assert reason(one.certificate, other.key) == "the key belongs to another certificate"
+    assert reason(b"x", one.key) == reason(one.certificate, b"") == "there is no certificate or key in PEM"
+    assert reason(one.certificate, secret) == "the key has a password"
 
 
 def test_a_connection_that_does_not_finish_a_head_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,6 +206,31 @@ def test_a_service_that_is_not_there() -> None:
     assert decision.message == f'Post "{url}/filter": connection refused'
 
 
+@pytest.mark.parametrize(
+    ("sends", "reason"),
+    [
+        (b"", "remote end closed connection without response"),
+        (b"oops\r\n", "the answer is no HTTP: oops\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n", "the answer breaks off"),
+    ],
+)
+def test_a_service_that_does_not_speak_http(sends: bytes, reason: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with server.accept()[0] as caller:
+                caller.recv(4096)
+                caller.sendall(sends)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        connection = Connection(f"http://127.0.0.1:{server.getsockname()[1]}", 5, False, {})
+        with pytest.raises(ExtenderError) as caught:
+            connection.post("filter", {})
+        thread.join()
+    assert str(caught.value).partition('": ')[2] == reason
+
+
 @pytest.mark.parametrize("sends", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
 def test_a_service_that_takes_too_long(sends: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

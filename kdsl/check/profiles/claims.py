@@ -108,7 +108,10 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
             label, help_ = "else its files would be the platform's", did_you_mean(near[0], near)
         else:
             label = f"team `{claim.team.name}` has no file"
+            literal = next((each for each in "{[\\" if each in value), "")
             help_ = ("check its folder as well, or add the line together with the first file of the team",)
+            if literal:
+                help_ = (f"`{literal}` stands for itself: a pattern has `*`, `**` and `?`",)
         yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, label, help=help_)
 
 

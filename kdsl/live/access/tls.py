@@ -12,12 +12,19 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.live.access.codes import AccessCode
 from kdsl.live.access.small_files import Stamp, as_file, note_failure, read_small, stamp
 
 CHECK_EVERY: Final = 10.0
 """Seconds between two checks of the files."""
+
+_REASONS: Final = {
+    "pem lib": "there is no certificate or key in PEM",
+    "no start line": "there is no certificate in PEM",
+    "key values mismatch": "the key belongs to another certificate",
+}
+"""The reasons for parts of OpenSSL's texts."""
 
 Pem: TypeAlias = Path | bytes
 """A file, or its content."""
@@ -130,10 +137,15 @@ def _content(pem: Pem, what: str) -> bytes:
     return read_small(pem, what, AccessCode.CREDENTIALS) if isinstance(pem, Path) else pem
 
 
-def _unusable(what: str, pem: Pem, error: Exception) -> InvalidInputError:
+def unusable_reason(error: OSError | ValueError) -> str:
+    """Return why OpenSSL refuses a certificate or a key, or why its file cannot be read."""
+    text = reason_of(error)
+    return next((reason for known, reason in _REASONS.items() if known in text), text)
+
+
+def _unusable(what: str, pem: Pem, error: OSError | ValueError) -> InvalidInputError:
     where = str(pem) if isinstance(pem, Path) else ""
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-    title = f"{what} cannot be used: {reason}"
+    title = f"{what} cannot be used: {unusable_reason(error)}"
     help_ = ("it must be PEM, the key without a password",)
     return InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=help_)])
 

@@ -142,4 +142,4 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
 
 def _no_password() -> str:
     """Answer a request for the password of a key: without this, OpenSSL would ask the terminal."""
-    raise ssl.SSLError("the key has a password")
+    raise ssl.SSLError(1, "the key has a password")

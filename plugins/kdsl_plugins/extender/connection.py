@@ -145,6 +145,10 @@ def _decoded(answer: bytes) -> Any:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, http.client.IncompleteRead):
+        return "the answer breaks off"
+    if isinstance(error, http.client.BadStatusLine) and not isinstance(error, OSError):
+        return f"the answer is no HTTP: {error}"
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return reason.lower() if reason else type(error).__name__
 

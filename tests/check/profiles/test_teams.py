@@ -216,6 +216,8 @@ _UNMATCHED = [
     ("teams/new-*.kdsl", ["r/teams/x.kdsl"], ""),
     ("pp/**.kdsl", ["r/p/x.kdsl"], ""),
     ("teams/new/**.kdsl", [], ""),
+    ("teams/{a,b}/*.kdsl", [], "`{` stands for itself: a pattern has `*`, `**` and `?`"),
+    ("teams/[ab]/*.kdsl", [], "`[` stands for itself: a pattern has `*`, `**` and `?`"),
 ]
 
 
