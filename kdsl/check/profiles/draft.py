@@ -285,14 +285,14 @@ def scheduler_taken(
     names = f"`{other.qualified}` and `{located.qualified}`"
     title = f"profiles {names} have one scheduler name, {scheduler.name.raw}"
     inherited = scheduler is first
-    help_: tuple[str, ...] = ()
-    if team:
+    help_: tuple[str, ...]
+    if inherited:
+        help_ = ('it is inherited: write a `scheduler "name"` of its own',)
+        if not team:
+            repeated = f"or repeat `scheduler {scheduler.name.raw}` to take the place of `{other.qualified}`"
+            help_ = (*help_, repeated)
+    elif team:
         help_ = (f"leave `scheduler` out: pods of team `{team}` get a profile of the team without it",)
-    elif inherited:
-        help_ = (
-            'it is inherited: write a `scheduler "name"` of its own',
-            f"or repeat `scheduler {scheduler.name.raw}` to take the place of `{other.qualified}`",
-        )
     else:
         help_ = (f"a profile that extends `{other.qualified}` may take its place; others need another name",)
     span = name.span if inherited else scheduler.span

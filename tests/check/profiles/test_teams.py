@@ -187,6 +187,13 @@ def test_a_team_cannot_take_the_name_of_a_platforms_profile() -> None:
     assert problem.help == ("leave `scheduler` out: pods of team `a` get a profile of the team without it",)
 
 
+def test_a_further_profile_of_a_team_needs_a_name_of_its_own() -> None:
+    (problem,) = _check("} profile further extends platform.base {").diagnostics
+    assert problem.code == CheckCode.SCHEDULER_TAKEN
+    assert problem.help == ('it is inherited: write a `scheduler "name"` of its own',)
+    assert not _check('} profile further extends platform.base { scheduler "a-2"').diagnostics
+
+
 def test_a_file_in_yaml_is_the_teams_as_well() -> None:
     team = 'kdsl 1\npackage p\nteam a { owns true files "a/**.kdsl" }'
     twin, _ = convert(Source("t.kdsl", "kdsl 1\npackage t\nteam u { owns true }"), to_twin=True)
