@@ -41,15 +41,19 @@ class Gate:
     @contextmanager
     def enter(self) -> Iterator[None]:
         """Count a call until it ends; raise FullError beyond the limit."""
-        if self._is_closed:
-            raise FullError("the extender ends")
-        if self.calls >= self.limits.calls:
-            raise FullError(f"{self.calls} calls are under way")
+        self.check()
         self.calls += 1
         try:
             yield
         finally:
             self.calls -= 1
+
+    def check(self) -> None:
+        """Raise FullError if no further call may begin."""
+        if self._is_closed:
+            raise FullError("the extender ends")
+        if self.calls >= self.limits.calls:
+            raise FullError(f"{self.calls} calls are under way")
 
     async def close(self, within: float) -> None:
         """Refuse further calls, and wait up to `within` seconds for the current ones."""

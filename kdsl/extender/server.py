@@ -100,14 +100,12 @@ class ExtenderServer:
     async def _call(self, verb: Verb, request: Request) -> Response:
         gate = self._gate
         try:
-            with gate.enter(), gate.holding() as held:
+            gate.check()
+            with gate.holding() as held:
+                # Callers that send slowly must not keep others away: a call counts from its last byte on.
                 body = await self._body(request, held.add)
-                if verb.waits:
-                    return await self._answer(verb, body)
-                async with gate.slot():
-                    if await request.is_disconnected():
-                        return Response(status_code=_GONE)
-                    return await self._answer(verb, body)
+                with gate.enter():
+                    return await self._in_turn(verb, body, request)
         except UnreadableError as error:
             return _failure(400, str(error))
         except TimeoutError:
@@ -120,6 +118,15 @@ class ExtenderServer:
             return _failure(503, str(error), {"Retry-After": RETRY_AFTER})
         except ClientDisconnect:
             return Response(status_code=_GONE)
+
+    async def _in_turn(self, verb: Verb, body: bytes, request: Request) -> Response:
+        """Answer a call, when it has a place among those that are worked on."""
+        if verb.waits:
+            return await self._answer(verb, body)
+        async with self._gate.slot():
+            if await request.is_disconnected():
+                return Response(status_code=_GONE)
+            return await self._answer(verb, body)
 
     async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
         """Read the body, within the limits."""

@@ -242,6 +242,20 @@ def test_all_bodies_together_are_bounded() -> None:
     run(scenario)
 
 
+def test_bodies_that_do_not_come_keep_no_other_call_away() -> None:
+    async def scenario() -> None:
+        async with serving(Limits(calls=2)) as (_, gate, port):
+            slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+            for _, writer in slow:
+                writer.write(b"POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+            await until(lambda: gate.bytes == len(slow))
+            assert (await post(port, "/filter", CALL)).status == 200
+            for _, writer in slow:
+                writer.close()
+
+    run(scenario)
+
+
 def test_a_body_that_does_not_come_is_given_up() -> None:
     async def scenario() -> None:
         async with serving(Limits(body_within=0.1)) as (_, gate, port):

@@ -206,6 +206,34 @@ def test_connections_that_say_nothing_keep_no_probe_away() -> None:
     assert text.startswith(b"HTTP/1.1 200 OK") and most <= 4
 
 
+def test_requests_that_do_not_arrive_whole_keep_no_probe_away() -> None:
+    async def swallow(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(f"{len(await request.body())} bytes")
+
+    async def run() -> tuple[bytes, bytes]:
+        app = Starlette(routes=[Route("/swallow", swallow, methods=["POST"]), Route("/readyz", answer)])
+        server = Listener(app, None, Bounds(4))
+        await server.start("127.0.0.1", 0)
+        try:
+            slow = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(4)]
+            for _, writer in slow:
+                writer.write(b"POST /swallow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\na")
+                # The first one is the oldest, and ends.
+                await asyncio.sleep(0.01)
+            probed = (await fetch(server.port, None))[0]
+            slow[3][1].write(b"b")
+            last = await asyncio.wait_for(slow[3][0].readuntil(b"bytes"), 5)
+            assert await asyncio.wait_for(slow[0][0].read(), 5) == b""
+            for _, writer in slow:
+                writer.close()
+            return probed, last
+        finally:
+            await server.stop()
+
+    probed, last = asyncio.run(run())
+    assert probed.startswith(b"HTTP/1.1 200 OK") and last.endswith(b"2 bytes")
+
+
 def test_a_connection_beyond_the_limit_is_closed_if_all_are_at_work() -> None:
     goes_on = asyncio.Event()
 

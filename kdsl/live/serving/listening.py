@@ -50,15 +50,15 @@ def address_reason(error: OSError) -> str:
 class BoundedProtocol(H11Protocol):
     """A connection that is closed if the head of a request takes too long, or if its answer is not read.
 
-    A new connection beyond the limit `most` ends one without a request: connections that say nothing keep no
-    probe away. It is refused if there is none.
+    A new connection beyond the limit `most` ends one without a complete request: connections that say little
+    keep no probe away. It is refused if there is none.
     """
 
     most = CONNECTIONS
 
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
-    _made_at = 0.0
+    _made_at = _asked_at = 0.0
 
     def connection_made(self, transport: Any) -> None:
         if not self._make_room():
@@ -74,11 +74,14 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Receive bytes. Sending in small pieces does not extend the limit."""
-        if self._deadline is None and self._is_idle():
+        was_idle = self._is_idle()
+        if self._deadline is None and was_idle:
             self._deadline = self.loop.call_later(HEADERS_WITHIN, self._expire)
         super().data_received(data)
         if not self._is_idle():
             self._cancel()
+            if was_idle:
+                self._asked_at = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel()
@@ -95,17 +98,25 @@ class BoundedProtocol(H11Protocol):
         self._cancel_unread()
 
     def _make_room(self) -> bool:
-        """End a connection without a request if need be: the oldest, first of those that never had one."""
+        """End a connection that waits for its client if need be."""
         others: set[Any] = self.connections
         if len(others) < self.most:
             return True
-        idle = [each for each in others if isinstance(each, BoundedProtocol) and each._is_idle()]
-        if not idle:
+        ours = (each for each in others if isinstance(each, BoundedProtocol))
+        waiting = [each for each in ours if each._is_idle() or each.cycle.more_body]
+        if not waiting:
             return False
-        oldest = min(idle, key=lambda each: (each.cycle is not None, each._made_at))
+        oldest = min(waiting, key=BoundedProtocol._worth)
         others.discard(oldest)
         oldest.transport.abort()
         return True
+
+    def _worth(self) -> tuple[bool, float]:
+        """Return the order in which connections end: those that wait longest for a complete request, then
+        those that had one and are idle.
+        """
+        is_idle = self._is_idle()
+        return (is_idle and self.cycle is not None, self._made_at if is_idle else self._asked_at)
 
     def _is_idle(self) -> bool:
         cycle = self.cycle
