@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
 from kdsl.cli.rule_sets import idle_tables
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kdsl.live.access.cluster_access import Access
     from kdsl.live.access.connection import Connection
     from kdsl.live.serving.questions import Explained, Question
+    from kdsl.live.serving.scheduler_client import SchedulerAddress
     from kdsl.live.watching.listing import ListedObjects
     from kdsl.sim.workload import Workload
 
@@ -96,13 +97,20 @@ class LiveCluster:
         return pod if "/" in pod else f"{self.namespace or namespace or 'default'}/{pod}"
 
     def ask(self, pod: str, question: Question) -> Explained:
-        """Return the scheduler's answer; raise InvalidInputError."""
-        from kdsl.live.access.codes import AccessCode
-        from kdsl.live.serving.scheduler_client import SchedulerAddress, ask_scheduler
+        """Return the scheduler's answer; raise InvalidInputError with the mistakes of address and access."""
+        from kdsl.live.serving.scheduler_client import SchedulerAddress, address_mistakes
 
         address = SchedulerAddress(
             self.server or "", self.server_ca, self.tls_server_name, self.insecure, self.token_file
         )
+        found = [*address_mistakes(address)]
+        with gathered(found):
+            return self._ask(address, pod, question)
+        raise InvalidInputError(found)
+
+    def _ask(self, address: SchedulerAddress, pod: str, question: Question) -> Explained:
+        from kdsl.live.access.codes import AccessCode
+        from kdsl.live.serving.scheduler_client import ask_scheduler
 
         async def ask(connection: Connection | None) -> Explained:
             access = None if connection is None else connection.access

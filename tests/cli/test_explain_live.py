@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,22 @@ def test_a_token_is_enough_to_ask_about_a_pod_of_the_default_namespace(
     assert "default/none" in ended.stderr, ended.stderr
     ended = kdsl("explain", "none", "--server", site.server, "--insecure")
     assert "error[K1150]: there is no cluster to connect to\n" in ended.stderr
+
+
+def test_mistakes_of_an_address_are_told_beside_a_missing_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ("--server-ca", "ca.pem", "--token-file", "token", "--kubeconfig", "none")
+    ended = kdsl("explain", "a", "--server", "http://127.0.0.1:1", *files)
+    assert ended.exit_code == 2
+    assert re.findall(r"error\[K\d+\]: (.*)", ended.stderr) == [
+        "`http://127.0.0.1:1` is no address of a scheduler",
+        "the certificate authority cannot be read: no such file or directory",
+        "the kubeconfig cannot be read: no such file or directory",
+        "the token cannot be read: no such file or directory",
+    ]
+    assert "kubectl create token" in ended.stderr and "automount" not in ended.stderr
 
 
 def test_without_a_scheduler_the_objects_of_the_cluster_decide(site: Site) -> None:

@@ -95,7 +95,9 @@ def _inside(options: AccessOptions, clock: Callable[[], float]) -> Access:
         raise _no_cluster(f"{_PORT} is no port: `{port}`", "it is set by the kubelet")
     folder = options.service_account
     tls = Tls(Trust(folder / "ca.crt"), lambda: None, clock)
-    return Access(ServerAddress(host, int(port)), "", tls, TokenFile(folder / "token", clock), f"{folder}")
+    help_ = "the token of a service account is mounted by the kubelet: see automountServiceAccountToken"
+    token = TokenFile(folder / "token", clock, help_)
+    return Access(ServerAddress(host, int(port)), "", tls, token, f"{folder}")
 
 
 async def _outside(

@@ -58,8 +58,9 @@ class TokenFile:
     InvalidInputError if the first read fails.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        self._path = path
+    def __init__(self, path: Path, clock: Callable[[], float], *help: str) -> None:
+        """`help` is for a file that cannot be read. Raises InvalidInputError then."""
+        self._path, self._help = path, help
         self._clock = clock
         self._header = self._read()
         self._read_at = clock()
@@ -89,6 +90,5 @@ class TokenFile:
             self.error = note_failure(error, self.error, "the last token stays in use")
 
     def _read(self) -> str:
-        help_ = "the token of a service account is mounted by the kubelet: see automountServiceAccountToken"
-        data = read_small(self._path, "the token", AccessCode.CREDENTIALS, help_)
+        data = read_small(self._path, "the token", AccessCode.CREDENTIALS, *self._help)
         return bearer(data.decode("utf-8", "replace"), str(self._path))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.base.visible import visible
 from kdsl.live.access.cluster_access import Access
 from kdsl.live.access.codes import AccessCode
@@ -28,6 +29,7 @@ from kdsl.live.writing.outcomes import Refused
 WITHIN: Final = 30.0
 """The time limit for connection and answer, in seconds: the scheduler's own limit is 20."""
 PORT: Final = 10259
+_GET_TOKEN: Final = "`kubectl create token SERVICEACCOUNT > FILE` and `--token-file FILE` give one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,18 @@ class _Answered(msgspec.Struct, frozen=True, rename="camel"):
     diagnostics: tuple[_Problem, ...] = ()
 
 
+def address_mistakes(address: SchedulerAddress) -> tuple[Diagnostic, ...]:
+    """Return the mistakes of an address and of its files, for which no scheduler can be asked."""
+    found: list[Diagnostic] = []
+    with gathered(found):
+        _place(address)
+    with gathered(found):
+        _tls(address, time.monotonic)
+    with gathered(found):
+        _token(address, time.monotonic)
+    return tuple(found)
+
+
 async def ask_scheduler(
     address: SchedulerAddress, access: Access | None, namespace: str, name: str, question: Question
 ) -> Explained:
@@ -78,9 +92,7 @@ async def ask_scheduler(
     """
     clock = asyncio.get_running_loop().time
     credentials = await _credentials(address, access)
-    trust = Trust(address.authority, is_blind=address.is_insecure)
-    place = _place(address)
-    tls = Tls(trust, lambda: None, clock)
+    place, tls = _place(address), _tls(address, clock)
     connection = Connection(Access(place, "", tls, credentials, address.url))
     path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
     request = HttpRequest("GET", path, query=question.pairs())
@@ -95,16 +107,24 @@ async def ask_scheduler(
 
 async def _credentials(address: SchedulerAddress, access: Access | None) -> Credentials:
     """Return the credentials to send: tokens only, since the scheduler accepts nothing else."""
-    if address.token_file is not None:
-        return TokenFile(address.token_file, asyncio.get_running_loop().time)
+    token = _token(address, asyncio.get_running_loop().time)
+    if token is not None:
+        return token
     if access is None:
         title, where = "there is no token to show to the scheduler", address.url
     else:
         if (await access.credentials.header()).startswith("Bearer "):
             return access.credentials
         title, where = "the user of the kubeconfig has no token to show to the scheduler", access.where
-    help_ = ("`kubectl create token SERVICEACCOUNT > FILE` and `--token-file FILE` give one",)
-    raise InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=help_)])
+    raise InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(_GET_TOKEN,))])
+
+
+def _token(address: SchedulerAddress, clock: Callable[[], float]) -> TokenFile | None:
+    return None if address.token_file is None else TokenFile(address.token_file, clock, _GET_TOKEN)
+
+
+def _tls(address: SchedulerAddress, clock: Callable[[], float]) -> Tls:
+    return Tls(Trust(address.authority, is_blind=address.is_insecure), lambda: None, clock)
 
 
 def _place(address: SchedulerAddress) -> ServerAddress:
