@@ -30,10 +30,6 @@ def read_pod(raw: Raw) -> PodInfo:
         pod = default_pod(decode_values(json_values(raw), Pod, "the Pod"))
     if not pod.metadata.name:
         raise UnreadableError("the Pod has no name")
-    for name in (pod.metadata.name, pod.metadata.namespace):
-        # Annotations are written below them: `..` would lead to another object.
-        if name in (".", "..") or "/" in name:
-            raise UnreadableError(f"`{name}` is the name of no Pod and no namespace")
     try:
         return PodInfo.of(pod)
     except UNUSABLE as error:
