@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 from threading import Event, Timer
 
@@ -210,6 +211,21 @@ def test_what_is_the_same_is_no_change(tmp_path: Path) -> None:
     assert watch.has_changed() and not watch.has_changed()
     (tmp_path / "c.kdsl").write_text("1")
     assert watch.has_changed()
+
+
+def test_a_change_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> None:
+    """`rsync --inplace --times` writes so."""
+    file = tmp_path / "a.kdsl"
+
+    def write(text: str) -> None:
+        file.write_text(text)
+        os.utime(file, ns=(5, 5))
+
+    write("1")
+    watch = FileWatch(lambda: [tmp_path])
+    time.sleep(0.05)  # the clock of a file system is coarse
+    write("2")
+    assert watch.has_changed() and not watch.has_changed()
 
 
 def test_a_changed_list_of_ignored_files_is_a_change(tmp_path: Path) -> None:

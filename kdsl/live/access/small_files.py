@@ -27,7 +27,7 @@ def stamp(path: Path) -> Stamp:
         state = path.stat()
     except OSError:
         return None
-    return state.st_ino, state.st_mtime_ns, state.st_size
+    return state.st_ino, state.st_ctime_ns, state.st_size
 
 
 def read_small(path: Path, what: str, code: AccessCode, *help: str) -> bytes:

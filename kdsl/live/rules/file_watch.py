@@ -92,4 +92,5 @@ def _stamp(file: FoundFile) -> tuple[str, str, int, int, int, int]:
         state = file.real.stat()
     except OSError:
         return (path, real, 0, 0, -1, 0)
-    return (path, real, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    # Programs that copy files may set the time of modification, but never that of the change.
+    return (path, real, state.st_dev, state.st_ino, state.st_size, state.st_ctime_ns)
