@@ -20,6 +20,12 @@ REVIEW_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 JSON_PATCH: Final = "JSONPatch"
 
 
+MOST_BYTES: Final = 3 << 20
+"""The most bytes of an object, as for the API server: decoded, short JSON can take much memory."""
+MOST_NODES: Final = 100_000
+"""The most nodes of a call, and the most victims on a node."""
+
+
 class UnreadableError(Exception):
     """An unreadable call; the text is the reason."""
 
@@ -263,8 +269,9 @@ def _read(body: bytes, read: Callable[[bytes], T]) -> T:
 
 def _args(body: bytes) -> ExtenderArgs:
     members = _folded(body)
-    listed, names = members.get("nodes"), _names.decode(members.get("nodenames", _NULL))
-    nodes = None if listed is None else _nodes(listed)
+    listed, named = members.get("nodes"), bytes(members.get("nodenames", _NULL))
+    _check_count(named.count(b","), "NodeNames")
+    names, nodes = _names.decode(named), None if listed is None else _nodes(listed)
     if nodes is None and names is None:
         raise UnreadableError("the body has neither Nodes nor NodeNames")
     return ExtenderArgs(_pod(members), nodes, names)
@@ -272,7 +279,8 @@ def _args(body: bytes) -> ExtenderArgs:
 
 def _nodes(listed: bytes | Raw) -> tuple[SentNode, ...]:
     items = _raws.decode(_folded(listed).get("items", _NULL)) or ()
-    return tuple(SentNode(_named.decode(item).metadata.name, item) for item in items)
+    _check_count(len(items), "Nodes")
+    return tuple(SentNode(_named.decode(_object(item, "a node")).metadata.name, item) for item in items)
 
 
 def _preemption(body: bytes) -> ExtenderPreemptionArgs:
@@ -289,11 +297,13 @@ def _preemption(body: bytes) -> ExtenderPreemptionArgs:
 
 def _victims(raw: Raw) -> Victims:
     members = _folded(raw)
-    return Victims(_raws.decode(members.get("pods", _NULL)) or (), _violations(members))
+    pods = _raws.decode(members.get("pods", _NULL)) or ()
+    _check_count(len(pods), "Pods")
+    return Victims(tuple(_object(pod, "a victim") for pod in pods), _violations(members))
 
 
 def _metas(raw: Raw) -> MetaVictims:
-    members = _folded(raw)
+    members = _folded(_object(raw, "the list of victims on a node"))
     pods = _raws.decode(members.get("pods", _NULL)) or ()
     return MetaVictims(tuple(MetaPod(_word(_folded(pod), "uid")) for pod in pods), _violations(members))
 
@@ -324,13 +334,26 @@ def _question(body: bytes) -> AdmissionReview:
         )
     if review.request is None:
         raise UnreadableError("the AdmissionReview has no request")
+    _object(review.request.object, "the object")
     return review
 
 
 def _pod(members: Mapping[str, Raw]) -> Raw:
     if "pod" not in members:
         raise UnreadableError("the body has no Pod")
-    return members["pod"]
+    return _object(members["pod"], "the Pod")
+
+
+def _object(raw: Raw, what: str) -> Raw:
+    """Return an object of a usual size; raise UnreadableError for a larger one."""
+    if len(memoryview(raw)) > MOST_BYTES:
+        raise UnreadableError(f"{what} has more than {MOST_BYTES} bytes")
+    return raw
+
+
+def _check_count(count: int, what: str) -> None:
+    if count > MOST_NODES:
+        raise UnreadableError(f"{what} has more than {MOST_NODES} entries")
 
 
 def _word(members: Mapping[str, Raw], key: str) -> str:

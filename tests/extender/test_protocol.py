@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from kdsl.extender import protocol
@@ -93,6 +95,59 @@ def test_why_a_body_cannot_be_read(body: bytes, said: str) -> None:
 def test_a_pod_that_nobody_can_count_with_is_refused(pod: bytes) -> None:
     with pytest.raises(UnreadableError):
         read_pod(msgspec.Raw(pod))
+
+
+_LARGE = {"metadata": {"name": "a", "labels": {"a": "x" * protocol.MOST_BYTES}}}
+_MANY = protocol.MOST_NODES + 2
+
+
+@pytest.mark.parametrize(
+    ("read", "body", "said"),
+    [
+        (protocol.read_args, {"Pod": _LARGE, "NodeNames": ["n"]}, "the Pod has more than 3145728 bytes"),
+        (
+            protocol.read_args,
+            {"Pod": {}, "NodeNames": ["n"] * _MANY},
+            "NodeNames has more than 100000 entries",
+        ),
+        (
+            protocol.read_args,
+            {"Pod": {}, "Nodes": {"items": [{}] * _MANY}},
+            "Nodes has more than 100000 entries",
+        ),
+        (protocol.read_args, {"Pod": {}, "Nodes": {"items": [_LARGE]}}, "a node has more than"),
+        (
+            protocol.read_preemption,
+            {"Pod": {}, "NodeNameToVictims": {"n": {"Pods": [_LARGE]}}},
+            "a victim has more",
+        ),
+        (
+            protocol.read_preemption,
+            {"Pod": {}, "NodeNameToVictims": {"n": {"Pods": [{}] * _MANY}}},
+            "Pods has more than 100000 entries",
+        ),
+        (
+            protocol.read_preemption,
+            {"Pod": {}, "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "u"}] * 300_000}}},
+            "the list of victims on a node has more than",
+        ),
+        (
+            protocol.read_review,
+            {
+                "kind": "AdmissionReview",
+                "apiVersion": "admission.k8s.io/v1",
+                "request": {"uid": "u", "object": _LARGE},
+            },
+            "the object has more than",
+        ),
+    ],
+)
+def test_a_small_text_cannot_take_much_memory(
+    read: Callable[[bytes], object], body: object, said: str
+) -> None:
+    """Twenty million empty containers are 60 MiB of text, and more than 4 GiB as objects."""
+    with pytest.raises(UnreadableError, match=said):
+        read(msgspec.json.encode(body))
 
 
 def test_nulls_in_a_pod_are_absent() -> None:
