@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 from kdsl.app import Scheduler
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError, reason_of
+from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.access.codes import AccessCode
 from kdsl.live.access.tls import unusable_reason
@@ -112,16 +111,19 @@ class Endpoints:
 
     async def refresh(self) -> None:
         """Load a renewed certificate soon after its files change, until cancelled."""
+        expired = b""
         while self._certificate is not None:
+            served = self._certificate.certificate
+            if served != expired and self._certificate.has_expired(datetime.now(UTC)):
+                expired = served
+                _LOG.warning("the served certificate has expired: clients that verify it refuse it")
             await asyncio.sleep(self._options.renew_every)
             try:
                 if await asyncio.to_thread(self._certificate.refresh):
                     _LOG.info("the served certificate was renewed")
-            except (OSError, ssl.SSLError) as error:
-                _LOG.warning(
-                    "the served certificate cannot be renewed, the one before stays: %s",
-                    unusable_reason(error),
-                )
+            except OSError as error:
+                text = "the served certificate cannot be renewed, the one before stays: %s"
+                _LOG.warning(text, _unusable(error))
 
     # ---- contents ----------------------------------------------------------------------------------------
 
@@ -188,11 +190,16 @@ def _certificate(options: ServingOptions) -> ServedCertificate:
         return ServedCertificate.made(lambda: datetime.now(UTC), options.names)
     try:
         return ServedCertificate.of_files(*options.files)
-    except (OSError, ssl.SSLError) as error:
+    except OSError as error:
         where = f"{options.files[0]}, {options.files[1]}"
-        reason = f"`{error.filename}`: {reason_of(error)}" if error.filename else unusable_reason(error)
-        title = f"the certificate of the endpoints cannot be used: {reason}"
+        title = f"the certificate of the endpoints cannot be used: {_unusable(error)}"
         help_ = "both files are PEM, and the key belongs to the certificate"
         raise InvalidInputError(
             [Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(help_,))]
         ) from None
+
+
+def _unusable(error: OSError) -> str:
+    """Return why a certificate cannot be used, with the file that cannot be read."""
+    reason = unusable_reason(error)
+    return f"`{error.filename}`: {reason}" if error.filename else reason

@@ -64,6 +64,26 @@ def test_certificates_that_rotate_are_read_again(tmp_path: Path) -> None:
         runner.run(run())
 
 
+def test_an_expired_certificate_and_a_missing_file_are_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files, old = (tmp_path / "tls.crt", tmp_path / "tls.key"), self_signed(NOW - LIFETIME * 2)
+    files[0].write_bytes(old.certificate)
+    files[1].write_bytes(old.key)
+
+    async def run() -> None:
+        async with site(serving=ServingOptions("127.0.0.1", 0, files, renew_every=0.02)):
+            files[1].unlink()
+            await asyncio.sleep(0.2)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+    logged = [each.getMessage() for each in caplog.records]
+    assert logged.count("the served certificate has expired: clients that verify it refuse it") == 1
+    kept = "the served certificate cannot be renewed, the one before stays"
+    assert f"{kept}: `{files[1]}`: no such file or directory" in logged
+
+
 def test_a_certificate_is_made_for_the_names_of_the_service() -> None:
     names = ("kdsl-extender.kube-system.svc", "10.0.0.1")
 

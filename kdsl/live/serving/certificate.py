@@ -111,6 +111,13 @@ class ServedCertificate:
         """The served certificate with its chain, as PEM."""
         return self._pair.certificate
 
+    def has_expired(self, now: datetime.datetime) -> bool:
+        """Return whether the served certificate is no longer valid, as far as it can be read."""
+        try:
+            return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc < now
+        except ValueError:
+            return False
+
     def refresh(self) -> bool:
         """Load the current certificate and return whether it is new.
 
