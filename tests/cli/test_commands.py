@@ -304,7 +304,7 @@ def test_without_its_cluster_a_run_gives_no_answer(tmp_path: Path) -> None:
     [
         (None, 2),  # the folder is empty
         (b"", 1),
-        (b"kdsl 1\npackage a\n// caf\xe9\n", 1),
+        (b"kdsl 1\npackage a\n// caf\xe9\n", 2),
         (b"kdsl 1\r\npackage a\r\n", 0),
         (b"\xef\xbb\xbfkdsl\t1\npackage\ta\n", 0),
     ],
