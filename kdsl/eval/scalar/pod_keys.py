@@ -59,6 +59,14 @@ class PodFact(NamedTuple):
         value = getattr(pod, self.attribute)
         return value if self.key is None else value.entries.get(self.key)
 
+    @property
+    def reader(self) -> Callable[[PodInfo], Value]:
+        """A function with the same result, for many pods."""
+        if self.key is None:
+            return attrgetter(self.attribute)
+        key, map_of = self.key, attrgetter(self.attribute)
+        return lambda pod: map_of(pod).entries.get(key)
+
 
 def whole_if_many(facts: Sequence[PodFact]) -> tuple[PodFact, ...]:
     """Return facts with a map as a whole in place of its values at more than `MAX_MAP_KEYS` keys."""
@@ -80,6 +88,11 @@ class PodFacts(Struct, frozen=True):
                 for name, key in self.facts
             ]
         )
+
+    @property
+    def reader(self) -> PodKey:
+        """The pod key itself, as `PodFact.reader`."""
+        return self
 
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKeyOf | None:
