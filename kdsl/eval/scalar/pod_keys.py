@@ -54,14 +54,9 @@ class PodFact(NamedTuple):
     attribute: str
     key: str | None = None
 
-    def __call__(self, pod: PodInfo) -> Value:
-        """Return the fact of a pod; None if the map does not have the key."""
-        value = getattr(pod, self.attribute)
-        return value if self.key is None else value.entries.get(self.key)
-
     @property
     def reader(self) -> Callable[[PodInfo], Value]:
-        """A function with the same result, for many pods."""
+        """The function that returns the fact of a pod, None if the map does not have the key."""
         if self.key is None:
             return attrgetter(self.attribute)
         key, map_of = self.key, attrgetter(self.attribute)
@@ -88,11 +83,6 @@ class PodFacts(Struct, frozen=True):
                 for name, key in self.facts
             ]
         )
-
-    @property
-    def reader(self) -> PodKey:
-        """The pod key itself, as `PodFact.reader`."""
-        return self
 
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKeyOf | None:

@@ -16,7 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar.meter import steps_of_value
-from kdsl.eval.scalar.pod_keys import PodFact, PodFacts
+from kdsl.eval.scalar.pod_keys import PodFact, PodFacts, PodKey
 from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
 
@@ -40,7 +40,7 @@ class PodsByFact(dict[Value, Posting]):
     """
 
     def __init__(self, fact: PodFact | PodFacts) -> None:
-        self.value_of = fact.reader
+        self.value_of: PodKey = fact.reader if isinstance(fact, PodFact) else fact
         self.longest = 0
 
     def put(self, pods: Iterable[Located]) -> None:

@@ -98,8 +98,8 @@ class NodeStatuses:
 MAX_STATUSES: Final = 4096
 """The most distinct statuses that are kept; reasons that name the node would grow without end."""
 _INERTIA: Final = 16
-"""The estimate rises by a sixteenth of its distance to the share of the last nodes. It falls at once: a second
-run of the search costs as much as ten thousand more nodes in the first.
+"""The estimate rises by a sixteenth of its distance to the share of the last nodes. It falls at once: a
+second run of the search costs more than hundreds of nodes in the first.
 """
 _NEARLY_ALL: Final = 0.999
 """An estimate from which on all nodes are expected to pass."""
