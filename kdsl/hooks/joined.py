@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kdsl.cluster.snapshot.nodeset import NodeSet
 
 
-UNKNOWN_SHARE: Final = 0.9
+UNKNOWN_SHARE: Final = 0.8
 """The estimated share of nodes that pass where nothing is known. It is below 1, because a second run of the
 search costs more than a longer first one.
 """

@@ -151,6 +151,8 @@ def _required(selector: LabelSelector | None) -> RequiredLabels:
     equal = [each for each in selector.requirements if each.operator is Operator.IN]
     if not equal:
         return (None,)
-    # Ties are broken the same way each time.
-    narrowest = min(equal, key=lambda each: (len(each.values), each.key, sorted(each.values)))
+    narrowest = equal[0]
+    if len(equal) > 1:
+        # Ties are broken the same way each time.
+        narrowest = min(equal, key=lambda each: (len(each.values), each.key, sorted(each.values)))
     return tuple([(narrowest.key, value) for value in narrowest.values])

@@ -54,10 +54,13 @@ class PodFact(NamedTuple):
     attribute: str
     key: str | None = None
 
-    def __call__(self, pod: PodInfo) -> Value:
-        """Return the fact of a pod; None if the map does not have the key."""
-        value = getattr(pod, self.attribute)
-        return value if self.key is None else value.entries.get(self.key)
+    @property
+    def reader(self) -> Callable[[PodInfo], Value]:
+        """The function that returns the fact of a pod, None if the map does not have the key."""
+        if self.key is None:
+            return attrgetter(self.attribute)
+        key, map_of = self.key, attrgetter(self.attribute)
+        return lambda pod: map_of(pod).entries.get(key)
 
 
 def whole_if_many(facts: Sequence[PodFact]) -> tuple[PodFact, ...]:

@@ -8,6 +8,7 @@ namespace is asked about as soon as the labels of a selector leave many pods.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
@@ -15,7 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar.meter import steps_of_value
-from kdsl.eval.scalar.pod_keys import PodFact, PodFacts
+from kdsl.eval.scalar.pod_keys import PodFact, PodFacts, PodKey
 from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
 
@@ -27,7 +28,9 @@ MANY: Final = 64
 
 _NAMESPACE: Final = PodFact("namespace")
 
-Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
+Located: TypeAlias = tuple[int, PodInfo]
+"""A pod and the row of its node."""
+Posting: TypeAlias = dict[int, Located]
 """The pods that share a fact, with their rows, by id: an id is valid as long as its pod is referenced."""
 
 
@@ -36,19 +39,33 @@ class PodsByFact(dict[Value, Posting]):
     value takes.
     """
 
-    longest = 0
+    def __init__(self, fact: PodFact | PodFacts) -> None:
+        self.value_of: PodKey = fact.reader if isinstance(fact, PodFact) else fact
+        self.longest = 0
 
-    def put(self, fact: PodFact | PodFacts, row: int, pods: Iterable[PodInfo]) -> None:
-        """Add pods of a row."""
-        for pod in pods:
-            value = fact(pod)
+    def put(self, pods: Iterable[Located]) -> None:
+        """Add pods."""
+        value_of = self.value_of
+        for located in pods:
+            pod = located[1]
+            value = value_of(pod)
             if value is None:
                 continue
             posting = self.get(value)
             if posting is None:
                 posting = self[value] = {}
                 self.longest = max(self.longest, steps_of_value(value))
-            posting[id(pod)] = row, pod
+            posting[id(pod)] = located
+
+    def drop(self, pods: Iterable[Located]) -> None:
+        """Forget pods."""
+        for _, pod in pods:
+            value = self.value_of(pod)
+            posting = self.get(value)
+            if posting is not None:
+                posting.pop(id(pod), None)
+                if not posting:
+                    del self[value]
 
 
 class PodIndex:
@@ -58,7 +75,7 @@ class PodIndex:
         self._live = live
         self._facts: dict[PodFact | PodFacts, PodsByFact] = {}
         # The pods of each row that are indexed, and the arrivals since then.
-        self._pods: dict[int, Pods] = {}
+        self._pods: dict[int, list[Located]] = {}
         self._arrived: dict[int, Pods | None] = {}
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
@@ -80,16 +97,21 @@ class PodIndex:
         # First: pods may have moved to another row with their node.
         for row, pods in arrived.items():
             if pods is None:
-                self._drop(self._pods.pop(row, ()))
+                gone = self._pods.pop(row, ())
+                for values in self._facts.values():
+                    values.drop(gone)
         for row, pods in arrived.items():
-            now = self._pods[row] = live.info(row).pods if live.names[row] else ()
-            for fact, values in self._facts.items():
-                values.put(fact, row, now if pods is None else pods)
+            if pods is None:
+                pods = live.info(row).pods if live.names[row] else ()
+            come = [(row, pod) for pod in pods]
+            self._pods.setdefault(row, []).extend(come)
+            for values in self._facts.values():
+                values.put(come)
         arrived.clear()
 
     def matching(
         self, selector: LabelSelector, namespaces: Collection[str] | None = None
-    ) -> list[tuple[int, PodInfo]] | None:
+    ) -> list[Located] | None:
         """Return the pods that may match a selector, with their rows; None if that would be most pods.
 
         Only pods of some namespaces match, if they are given.
@@ -113,12 +135,16 @@ class PodIndex:
         if values is None:
             if len(self._facts) >= MAX_FACTS:
                 self._forget()
-            live = self._live
-            values = self._facts[fact] = PodsByFact()
-            for row in live.pod_counts.nonzero()[0].tolist():
-                pods = self._pods[row] = live.info(row).pods
-                values.put(fact, row, pods)
+            if not self._facts:
+                self._locate_all()
+            values = self._facts[fact] = PodsByFact(fact)
+            values.put(chain.from_iterable(self._pods.values()))
         return values
+
+    def _locate_all(self) -> None:
+        rows = self._live.pod_counts.nonzero()[0]
+        for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
+            self._pods[row] = [(row, pod) for pod in node.pods]
 
     def _narrower(self, namespaces: Collection[str], best: list[Posting] | None) -> list[Posting] | None:
         """Return the pods of some namespaces, or `best` (None: all pods) if these are not far fewer."""
@@ -134,16 +160,6 @@ class PodIndex:
         if requirement.operator is Operator.EXISTS:
             return list(self.by_fact(PodFact("labels", requirement.key)).values())
         return None
-
-    def _drop(self, pods: Pods) -> None:
-        for fact, values in self._facts.items():
-            for pod in pods:
-                value = fact(pod)
-                posting = values.get(value)
-                if posting is not None:
-                    posting.pop(id(pod), None)
-                    if not posting:
-                        del values[value]
 
 
 def _size(postings: Iterable[Posting]) -> int:

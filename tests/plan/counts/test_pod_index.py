@@ -27,11 +27,12 @@ def _indexed(cache: ClusterCache, fact: PodFact) -> list[tuple[object, str, str]
 
 
 def _placed(cache: ClusterCache, fact: PodFact) -> list[tuple[object, str, str]]:
+    value_of = fact.reader
     return sorted(
-        (fact(pod), node.name, pod.name)
+        (value_of(pod), node.name, pod.name)
         for node in cache.nodes()
         for pod in node.pods
-        if fact(pod) is not None
+        if value_of(pod) is not None
     )
 
 

@@ -11,6 +11,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.hooks.joined import UNKNOWN_SHARE
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo import signature_memo
 from kdsl.plan.memo.predicates import PredicateMemo
@@ -81,20 +82,21 @@ def test_what_ifs_of_a_new_signature_have_answers_of_their_own() -> None:
         assert column_of(joined, state, pod, nodes).ids.tolist() == [0]
 
 
-def test_the_share_of_nodes_that_pass_is_learned() -> None:
+def test_the_share_of_nodes_that_pass_falls_at_once_and_rises_slowly() -> None:
     joined, cache = PredicateMemo([predicate('require node.unschedulable else "open"')]), ClusterCache()
-    for number in range(300):
+    for number in range(900):
         cache.add_node(NodeFacts(f"n{number}", unschedulable=number % 3 == 0))
     nodes = NodeSet.all(cache.snapshot())
+    passing = nodes.take(np.arange(0, 900, 3))
     shares: list[float] = []
-    for name in ("a", "b", "c", "d"):
+    for name, judged in (("a", nodes), ("b", nodes), ("c", passing), ("d", passing)):
         state = CycleState()
         shares.append(joined.pre_filter(state, PodInfo(name), nodes).share)
         # Few nodes say little.
         joined.filter(state, PodInfo(name), nodes.take(np.arange(10)))
-        joined.filter(state, PodInfo(name), nodes)
+        joined.filter(state, PodInfo(name), judged)
     # A new signature, one whose answers are not known yet, and two after nodes were judged.
-    assert shares == pytest.approx([0.9, 0.9, 0.9 - (0.9 - 1 / 3) / 4, 1 / 3 + (0.9 - 1 / 3) * 9 / 16])
+    assert shares == pytest.approx([UNKNOWN_SHARE, UNKNOWN_SHARE, 1 / 3, 1 / 3 + (1 - 1 / 3) / 16])
 
 
 def test_the_share_that_is_learned_stays_positive() -> None:
