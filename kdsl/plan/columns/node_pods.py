@@ -1,6 +1,6 @@
 """Counts of each node's pods for which a condition holds, and sums of their values.
 
-Only the pods that a selector or an equality in the condition leaves are asked: it is decided for all others.
+If a selector or an equality in the condition decides for all other pods, only those that it leaves are asked.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.ir import free_slots, is_test, looked_up, operands
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter, has_weight, steps_of_value
@@ -46,9 +47,9 @@ from kdsl.plan.columns.rule import Context
 from kdsl.plan.counts.pod_index import Posting
 from kdsl.plan.counts.store import TallyStore
 
-Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int, PodInfo]], int]]
-"""Returns the placed pods for which a condition may have the sought answer, with their rows, and a number of
-steps: another pod takes no more than that, or than one of these. NotColumnar if any pod may have the answer.
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame, Rows], tuple[Sequence[tuple[int, PodInfo]], int]]
+"""Returns the placed pods for which a condition may have the sought answer on some rows at least, with their
+rows, and a number of steps: another pod takes no more than that, or than one of these.
 """
 
 _MILLI: Final = 1_000
@@ -85,7 +86,7 @@ _HOLDS: Final[Mapping[Macro, Callable[[Any], Any]]] = {
 
 def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
     """Lower the number of pods of the node for which the condition of a macro holds, of `all` those for which
-    it does not hold; None if they may be any.
+    it does not hold; None if it cannot be lowered.
     """
     kept = _kept_pods(expr, at)
     if kept is None:
@@ -102,9 +103,7 @@ def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
 
 
 def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
-    """Lower a sum of integers or quantities, `node.pods.filter(p, …).map(p, …).sum()`; None if the pods may
-    be any.
-    """
+    """Lower a sum of integers or quantities, `node.pods.filter(p, …).map(p, …).sum()`; None for others."""
     match expr:
         case CallOf(
             overload="list_sum_int" | "list_sum_quantity",
@@ -158,6 +157,14 @@ def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
     return add
 
 
+def is_pods_of(expr: TypedExpr, node: int) -> bool:
+    """Return whether an expression is the pods of the node in a slot."""
+    match expr:
+        case FieldOf(operand=Var(slot=slot), field="pods"):
+            return slot == node
+    return False
+
+
 class _Kept(Struct, eq=False):
     """The pods that a macro keeps, with their rows. `frame` has the values of the variables around it.
 
@@ -174,14 +181,12 @@ class _Kept(Struct, eq=False):
 def _kept_pods(
     expr: Comprehension, at: Context, used: TypedExpr | None = None
 ) -> Callable[[Batch], _Kept | None] | None:
-    """Return a function to the pods that `count_of_pods` counts; None if they may be any. It returns None if
+    """Return a function to the pods that `count_of_pods` counts; None if there is none. It returns None if
     no asked node has pods. `used` is a further expression that is evaluated with the frame.
     """
-    match expr.iterable, expr.variables:
-        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if node == at.node:
-            pass
-        case _:
-            return None
+    if not is_pods_of(expr.iterable, at.node) or len(expr.variables) != 1:
+        return None
+    (variable,) = expr.variables
     needs = at.rule.needs(expr.body) - {variable.slot}
     if at.rule.reads_node(needs):
         return None
@@ -191,7 +196,10 @@ def _kept_pods(
         _equal_pods(expr.body, sought, variable.slot, at) if selector is None else _selected_pods(selector)
     )
     if candidates is None:
-        return None
+        if used is None:
+            # Without a further expression the scalar back end is as fast.
+            return None
+        candidates = _all_pods
     more = frozenset() if used is None else at.rule.needs(used)
     captured = sorted((needs | more) & at.captured)
     return _keeping(variable.slot, captured, at.rule.closure(expr.body), sought, candidates)
@@ -215,7 +223,7 @@ def _keeping(
                 raise NotColumnar
             frame[each] = value.value
         limit = batch.frame[-1].left
-        found, most = candidates(snapshot, frame)
+        found, most = candidates(snapshot, frame, batch.rows)
         most_pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
         if not most_pods:
             return None
@@ -246,10 +254,18 @@ def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
 # ---- the pods for which a condition may be true, or false --------------------------------------------------
 
 
+def _all_pods(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    """Return all pods of the asked nodes."""
+    nodes = zip(rows.tolist(), snapshot.infos(rows), strict=True)
+    return [(row, pod) for row, node in nodes for pod in node.pods], 0
+
+
 def _selected_pods(selector: Closure) -> Candidates:
     """Return the pods of the term or constraint that decides first."""
 
-    def selected(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    def selected(
+        snapshot: LiveSnapshot, frame: Frame, rows: Rows
+    ) -> tuple[Sequence[tuple[int, PodInfo]], int]:
         decider = selector(frame)
         if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
             raise NotColumnar
@@ -280,7 +296,7 @@ def _equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> C
     if not equalities:
         return None
 
-    def equal(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    def equal(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
         store, before, steps = TallyStore.of(snapshot), frame[-1].left, 0
         rarest: Posting | None = None
         for each, closure in equalities:

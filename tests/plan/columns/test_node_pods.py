@@ -1,5 +1,5 @@
-"""Counts of pods on nodes, and sums over them, ask only the pods that an equality leaves, and have the answers
-of the scalar back end.
+"""Counts of pods on nodes, and sums over them, ask only the pods that an equality leaves, if there is one, and have
+the answers of the scalar back end.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def test_answers(
         nodes = NodeSet.all(cache.snapshot())
 
 
-@pytest.mark.parametrize("condition", [*INDEXED, FAILING[2], ANY_POD[0]])
+@pytest.mark.parametrize(
+    "condition", [*INDEXED, FAILING[2], ANY_POD[0], *ANY_POD[3:6], "int(p.serviceAccount) > 1"]
+)
 @pytest.mark.parametrize(("value", "most"), VALUES)
 @settings(deadline=None, max_examples=15)
 @given(PLACED, PODS, st.sampled_from([60, 400, 10_000]))
@@ -178,6 +180,12 @@ def test_sums_ask_no_other_pods(value: str, monkeypatch: pytest.MonkeyPatch) -> 
     total = f"node.pods.filter(p, {INDEXED[0]}).map(p, {value}).sum()"
     most = "pod.requests['cpu']" if "cpu" in value else "3"
     assert _read(f"value {total} <= {most} ? 1 : 0", monkeypatch) == 0
+
+
+def test_sums_over_any_pods_and_numbers_of_pods_ask_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    total = "node.pods.filter(p, p.priority <= pod.priority).map(p, p.requests['cpu']).sum()"
+    assert _read(f"value {total} <= pod.requests['cpu'] ? 1 : 0", monkeypatch) == 0
+    assert _read("value node.pods.size()", monkeypatch) == 0
 
 
 def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> int:
