@@ -114,6 +114,17 @@ class SpreadImages(FrozenMap[str, NodeImage]):
             self._made = version, made
         return made
 
+    # The hot path: most rules read one image, or none.
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._sizes
+
+    def __getitem__(self, name: str) -> NodeImage:
+        return self._spread.image(name, self._sizes[name])
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
     @property
     def ordered(self) -> tuple[tuple[str, NodeImage], ...]:
         return tuple(self.entries.items())
