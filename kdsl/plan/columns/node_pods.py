@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,22 +28,26 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import QUANTITY, STRING, Type
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.ir import free_slots, is_test, looked_up, operands
-from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar import Closure, Compiler, Frame
+from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter, has_weight, steps_of_value
+from kdsl.eval.scalar.over_nodes import AtOnce
 from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.eval.scalar.selecting import selector_of
-from kdsl.eval.values import INT_MAX, EvalError, Optional
+from kdsl.eval.values import INT_MAX, EvalError, Optional, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import Context
+from kdsl.plan.columns.rule import BodyColumns, Context
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.counts.pod_index import Posting
 from kdsl.plan.counts.store import TallyStore
 
@@ -249,6 +253,49 @@ def _keeping(
 def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
     row = int(snapshot.pod_counts.argmax())
     return [(row, snapshot.info(row).pods[0])]
+
+
+def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compiler) -> AtOnce:
+    """Lower `cluster.pods.filter(p, …)`. Its answer is None if any pod may be chosen."""
+    (variable,) = expr.variables
+    slot = variable.slot
+    scope = BodyColumns(functions, slot, frozenset((slot,)), out.compile, out.needs)
+    candidates = _equal_pods(expr.body, True, slot, Context(scope, frozenset(), frozenset()))
+    condition = out.compile(expr.body)
+
+    def at_once(frame: Frame, cluster: Value) -> Value:
+        snapshot = cluster.snapshot
+        if candidates is None or cluster.what_ifs is not None or not isinstance(snapshot, LiveSnapshot):
+            return None
+        # A variable that fails here must not stay failed.
+        outer, own, chosen = frame[-1], frame.copy(), defaultdict[int, list[PodInfo]](list)
+        own[-1] = Meter.of(outer.left)
+        try:
+            found, most = candidates(snapshot, own, snapshot.order)
+            for row, pod in found:
+                own[slot], own[-1] = pod, Meter.of(outer.left)
+                if checked_truth(condition(own)):
+                    chosen[row].append(pod)
+                most = max(most, outer.left - own[-1].left)
+        except (EvalError, NotColumnar):
+            return None
+        # All pods pay for the dearest.
+        steps = int(snapshot.pod_counts.sum()) * (1 + most)
+        if steps > outer.left:
+            return None
+        outer.left -= steps
+        rows = snapshot.order[np.isin(snapshot.order, list(chosen))].tolist()
+        return tuple(chain.from_iterable([_in_order(snapshot.info(row), chosen[row]) for row in rows]))
+
+    return at_once
+
+
+def _in_order(node: NodeInfo, chosen: Sequence[PodInfo]) -> Sequence[PodInfo]:
+    """Return some pods of a node in the order in which it has them."""
+    if len(chosen) == 1:
+        return chosen
+    wanted = set(map(id, chosen))
+    return [pod for pod in node.pods if id(pod) in wanted]
 
 
 # ---- the pods for which a condition may be true, or false --------------------------------------------------

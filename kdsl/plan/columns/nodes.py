@@ -21,7 +21,7 @@ from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Compiler, Frame
 from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.scalar.over_nodes import AtOnce
+from kdsl.eval.scalar.over_nodes import AtOnce, is_over_pods
 from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
@@ -29,6 +29,7 @@ from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColu
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
+from kdsl.plan.columns.node_pods import filter_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
@@ -38,6 +39,8 @@ def lower_macro(
     functions: CompiledFunctions, expr: Comprehension | Aggregate, out: Compiler, answer_slot: int | None
 ) -> AtOnce:
     """Lower a macro over nodes, or one of a view that chooses nodes; all but `map` as `filter`."""
+    if isinstance(expr, Comprehension) and is_over_pods(expr):
+        return filter_of_pods(functions, expr, out)
     is_of_view = isinstance(expr, Aggregate)
     variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
     node = variable.slot
