@@ -8,7 +8,7 @@ Nodes, pods and the cache use this module.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -118,6 +118,9 @@ class SpreadImages(FrozenMap[str, NodeImage]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._sizes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
 
     def __getitem__(self, name: str) -> NodeImage:
         return self._spread.image(name, self._sizes[name])
