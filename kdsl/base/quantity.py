@@ -22,7 +22,7 @@ from typing import Final
 NANOS_PER_UNIT: Final = 10**9
 NANOS_PER_MILLI: Final = 10**6
 INT64_MAX: Final = 2**63 - 1
-_MAX_NANOS: Final = INT64_MAX * NANOS_PER_UNIT
+MAX_NANOS: Final = INT64_MAX * NANOS_PER_UNIT
 
 _DECIMAL_EXPONENTS: Final = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
@@ -59,7 +59,7 @@ class Quantity:
     format: QuantityFormat = field(default=QuantityFormat.DECIMAL_SI, compare=False)
 
     def __post_init__(self) -> None:
-        if not -_MAX_NANOS <= self.nanos <= _MAX_NANOS:
+        if not -MAX_NANOS <= self.nanos <= MAX_NANOS:
             raise OverflowError("a quantity holds at most 2^63 - 1 units")
 
     @staticmethod
@@ -75,7 +75,7 @@ class Quantity:
     @staticmethod
     def capped(nanos: int) -> Quantity:
         """Return `nanos` thousand-millionths of a unit, or the nearest amount that a quantity can hold."""
-        return Quantity(max(-_MAX_NANOS, min(nanos, _MAX_NANOS)))
+        return Quantity(max(-MAX_NANOS, min(nanos, MAX_NANOS)))
 
     @property
     def is_zero(self) -> bool:
@@ -168,10 +168,10 @@ def parse_quantity(text: str) -> Quantity:
     mantissa = int((whole or "") + places)
     scale, shift, quantity_format = _read_suffix(text, match.end())
     nanos = _scale_up(mantissa << shift, scale + 9 - len(places))
-    if nanos > _MAX_NANOS:
+    if nanos > MAX_NANOS:
         if quantity_format is not QuantityFormat.BINARY_SI:
             raise ValueError(f"quantity `{text}` is beyond 2^63 - 1")
-        nanos = _MAX_NANOS
+        nanos = MAX_NANOS
     if quantity_format is QuantityFormat.BINARY_SI and nanos < NANOS_PER_UNIT:
         quantity_format = QuantityFormat.DECIMAL_SI
     return Quantity(-nanos if sign == "-" else nanos, quantity_format)
@@ -197,7 +197,7 @@ def _scale_up(mantissa: int, exponent: int) -> int:
     if mantissa == 0 or exponent == 0:
         return mantissa
     if exponent > 0:
-        return mantissa * 10**exponent if exponent <= 32 else _MAX_NANOS + 1
+        return mantissa * 10**exponent if exponent <= 32 else MAX_NANOS + 1
     # INVARIANT: a mantissa has at most _MAX_LENGTH digits, so the power stays small whatever the text says.
     return -(-mantissa // 10**-exponent) if -exponent <= _MAX_LENGTH else 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 from msgspec import Struct
@@ -115,7 +116,7 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def pods(self) -> tuple[PodInfo, ...]:
-        return tuple(pod for node in self.nodes for pod in node.pods)
+        return tuple(chain.from_iterable([node.pods for node in self.nodes]))
 
     def topology(self, key: str) -> Topology:
         if self.what_ifs is not None:

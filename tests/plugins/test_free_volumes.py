@@ -81,6 +81,24 @@ def test_a_node_gets_the_volume_that_asking_all_in_order_finds(
         assert candidates.find(labels, taken) == (wanted[0] if wanted else None)
 
 
+@settings(deadline=None, max_examples=150)
+@given(VOLUMES, LABELS, KEYS, st.integers(0, 12))
+def test_values_that_no_condition_lists_are_alike(
+    given_volumes: list[tuple[int, NodeSelector | None]], labels: dict[str, str], key: str, gone: int
+) -> None:
+    volumes = [free(f"v{at:02}", *each) for at, each in enumerate(given_volumes)]
+    found = FreeVolumes(volumes)
+    for each in volumes[:gone]:
+        found.remove(each.name)
+    named = found.named(key)
+    others = () if named is None else [value for value in "wxyz" if value not in named]
+    without = {other: value for other, value in labels.items() if other != key}
+    for value in others:
+        assert [each.can_be_used_on({**without, key: value}) for each in volumes[gone:]] == [
+            each.can_be_used_on(without) for each in volumes[gone:]
+        ]
+
+
 @pytest.mark.parametrize("keys", [("host", "all"), ("all", "host")])
 def test_only_the_volumes_of_a_node_are_near_it(keys: tuple[str, str]) -> None:
     """A condition that all volumes have finds none of them."""
@@ -141,7 +159,11 @@ def test_volumes_that_follow_the_catalog_are_those_that_are_read_anew(seed: int)
         wanted, name = random.choice(claims), random.choice("ab")
         now = Candidates.of(wanted, kept.of_class(name, catalog))
         fresh = Candidates.of(wanted, ClassVolumes(catalog.storage.of_class(name)))
-        assert now.label_keys == fresh.label_keys
+        ours, theirs = now.volumes.free, fresh.volumes.free
+        assert set(ours.label_keys) == set(theirs.label_keys)
+        assert [set(ours.named(key) or ()) for key in ("host", "zone")] == [
+            set(theirs.named(key) or ()) for key in ("host", "zone")
+        ]
         for labels in hosts:
             assert now.find(labels, ()) is fresh.find(labels, ())
             assert list(now.volumes.free.near(labels)) == sorted(

@@ -28,7 +28,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 
 from kdsl_plugins.default_binder.plugin import DefaultBinder
-from kdsl_plugins.volume_binding.needs import LOST_VOLUME, NO_STORAGE, NO_VOLUME, WRONG_NODE
+from kdsl_plugins.volume_binding.needs import LOST_VOLUME, NO_STORAGE, NO_VOLUME, WRONG_NODE, VolumeNeeds
 from kdsl_plugins.volume_binding.plugin import UNBOUND, VolumeBinding
 from tests.cycle.world import plugin, table
 from tests.plugins.storage import (
@@ -349,6 +349,22 @@ def test_nodes_with_equal_labels_share_an_answer_that_is_the_one_of_each() -> No
             assert together[at] == alone[0], snapshot.info(int(nodes.rows[at])).labels
             outcomes.add(together[at].reasons)
     assert len(outcomes) >= 6
+
+
+def test_nodes_without_local_volumes_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"n{at}" for at in range(30)]
+    objects = [*(node(name, host=name) for name in names), LOCAL, claim("c", 1)]
+    objects += [volume(f"pv-{name}", on={"host": [name]}) for name in names[:3]]
+    nodes = NodeSet.all(cluster(*objects).snapshot())
+    (read,) = read_values([pod("p", "c")]).pods
+    context = PluginContext(MemoryBinder(ClusterCache()), ManualClock(), WaitingPods())
+    state, binding = CycleState(), VolumeBinding({}, context)
+    binding.pre_filter(state, PodInfo.of(read), nodes)
+    asked, on = list[str](), VolumeNeeds.on
+    monkeypatch.setattr(VolumeNeeds, "on", lambda needs, node: asked.append(node.name) or on(needs, node))
+    statuses = binding.filter(state, nodes)
+    assert sorted(asked) == names[:4]
+    assert [statuses[at].reasons for at in range(30)] == [()] * 3 + [(NO_VOLUME,)] * 27
 
 
 _PLACES: Final = (("zone", ("z1", "z2", "z3")), ("disk", ("a", "b", "c")), ("rack", ("r1", "r2")))

@@ -8,8 +8,7 @@ Nodes, pods and the cache use this module.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,10 +36,11 @@ class ImageSpread:
     """The nodes of each image.
 
     The cache notes changes at once and applies them together with its snapshot: both then describe the same
-    moment.
+    moment. The `version` changes with the values of images.
     """
 
     def __init__(self) -> None:
+        self.version = 0
         # The nodes of each image, with the size of the image there.
         self._homes: dict[str, dict[str, int]] = {}
         # The last version of each image that a node got.
@@ -52,38 +52,26 @@ class ImageSpread:
         if old != new:
             self._noted.append((node, old, new))
 
-    def take_changed(self) -> dict[str, dict[str, NodeImage]] | None:
-        """Apply the noted changes. Return the images that changed, by the name of each node that has one and
-        by theirs; None where there is none.
-        """
+    def take_changed(self) -> bool:
+        """Apply the noted changes. Return whether there are any."""
         if not self._noted:
-            return None
-        changed: set[str] = set()
+            return False
         for each in self._noted:
-            self._take(*each, changed)
+            self._take(*each)
         self._noted.clear()
-        if not changed:
-            return None
-        found: defaultdict[str, dict[str, NodeImage]] = defaultdict(dict)
-        for name in changed:
-            homes = self._homes.get(name, {})
-            images = {size: self._image(name, size) for size in {*homes.values()}}
-            for node, size in homes.items():
-                found[node][name] = images[size]
-        return found
+        self.version += 1
+        return True
 
-    def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int], changed: set[str]) -> None:
+    def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
         for name in old.keys() - new.keys():
             homes = self._homes[name]
             homes.pop(node, None)
             if not homes:
                 del self._homes[name]
                 self._images.pop(name, None)
-            changed.add(name)
         for name, size in new.items():
             if old.get(name) != size:
                 self._homes.setdefault(name, {})[node] = size
-                changed.add(name)
 
     def homes(self, name: str) -> tuple[Collection[str], list[NodeImage]]:
         """Return the nodes that have an image under a name, and the image on each: one object per size."""
@@ -91,15 +79,58 @@ class ImageSpread:
         images = {size: NodeImage(size, len(homes)) for size in {*homes.values()}}
         return homes, list(map(images.__getitem__, homes.values()))
 
-    def images(self, sizes: Mapping[str, int]) -> FrozenMap[str, NodeImage]:
-        """Return the images of a node, which has each of `sizes`, with the number of nodes of each image."""
-        if not sizes:
-            return NO_IMAGES
-        return FrozenMap({name: self._image(name, size) for name, size in sizes.items()})
-
-    def _image(self, name: str, size: int) -> NodeImage:
-        """Return an image of a node: nodes with equal values share one object."""
-        count, known = len(self._homes[name]), self._images.get(name)
+    def image(self, name: str, size: int) -> NodeImage:
+        """Return an image of a node: equal values share one object. A node that left counts itself."""
+        count, known = len(self._homes.get(name, ())) or 1, self._images.get(name)
         if known is None or known.size_bytes != size or known.node_count != count:
             known = self._images[name] = NodeImage(size, count)
         return known
+
+
+class SpreadImages(FrozenMap[str, NodeImage]):
+    """The images of a node, with the number of nodes that have each.
+
+    The values are made when they are read: many nodes have an image, and few of them are asked for it before
+    the next node gets it.
+    """
+
+    __slots__ = ("_made", "_sizes", "_spread")
+
+    def __init__(self, spread: ImageSpread, sizes: Mapping[str, int]) -> None:
+        self.derived = None
+        self._spread, self._sizes = spread, sizes
+        self._made: tuple[int, dict[str, NodeImage]] = (-1, {})
+
+    def belongs_to(self, spread: ImageSpread, sizes: Mapping[str, int]) -> bool:
+        """Return whether the images have these sizes, and are counted there."""
+        return self._spread is spread and self._sizes == sizes
+
+    @property
+    def entries(self) -> Mapping[str, NodeImage]:  # type: ignore[override]
+        version, made = self._made
+        if version != self._spread.version:
+            version, image = self._spread.version, self._spread.image
+            made = {name: image(name, size) for name, size in self._sizes.items()}
+            self._made = version, made
+        return made
+
+    # The hot path: most rules read one image, or none.
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._sizes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
+
+    def __getitem__(self, name: str) -> NodeImage:
+        return self._spread.image(name, self._sizes[name])
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    @property
+    def ordered(self) -> tuple[tuple[str, NodeImage], ...]:
+        return tuple(self.entries.items())
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.entries.items()))

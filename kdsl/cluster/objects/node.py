@@ -19,7 +19,7 @@ from kdsl.cluster.api.objects import Condition, Node, NodeStatus
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import whole_amounts
 from kdsl.cluster.objects.containers import read_amounts
-from kdsl.cluster.objects.images import NO_IMAGES, NO_SIZES, NodeImage
+from kdsl.cluster.objects.images import NO_IMAGES, NO_SIZES, ImageSpread, NodeImage, SpreadImages
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_volumes import PodVolume
 from kdsl.cluster.objects.ports import HostPort
@@ -200,9 +200,12 @@ class NodeInfo(Struct, frozen=True):
         """Return this node with other facts and the same pods."""
         return self.with_fields(facts=facts)
 
-    def with_images(self, images: FrozenMap[str, NodeImage]) -> NodeInfo:
-        """Return this node with other values of `images`."""
-        return self if images == self.images else self.with_fields(images=images)
+    def counted_by(self, spread: ImageSpread) -> NodeInfo:
+        """Return this node with the images of its facts, as counted by `spread`."""
+        images, sizes = self.images, self.facts.image_sizes
+        if isinstance(images, SpreadImages) and images.belongs_to(spread, sizes):
+            return self
+        return self.with_fields(images=SpreadImages(spread, sizes) if sizes else NO_IMAGES)
 
     def with_fields(self, **fields: Any) -> NodeInfo:
         """Return this node with other values in some fields."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kdsl.base.events import Resource
-from kdsl.base.frozen_map import FrozenMap, freeze
+from kdsl.base.frozen_map import freeze
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Namespace, Node, Pod
@@ -264,23 +264,17 @@ class ClusterCache:
         if self._has_new_nodes:
             snapshot.set_nodes(self._zones.names())
             self._has_new_nodes = False
-        stale = self._spread.take_changed()
-        if stale is not None:
-            for name, changed in stale.items():
-                if name not in self._dirty_facts:
-                    info = self._nodes[name]
-                    self._nodes[name] = info.with_images(FrozenMap({**info.images.entries, **changed}))
-        if self._dirty_facts:
-            for name in self._dirty_facts:
-                info = self._nodes[name]
-                self._nodes[name] = info = info.with_images(self._spread.images(info.facts.image_sizes))
-                snapshot.set_facts(info)
-            self._dirty_facts.clear()
+        has_new_images = self._spread.take_changed()
+        for name in self._dirty_facts:
+            info = self._nodes[name]
+            self._nodes[name] = info = info.counted_by(self._spread)
+            snapshot.set_facts(info)
+        self._dirty_facts.clear()
         for name in self._dirty_usage:
             snapshot.set_usage(self._nodes[name])
         self._dirty_usage.clear()
-        if stale is not None:
-            snapshot.set_images(self._nodes[name] for name in stale)
+        if has_new_images:
+            snapshot.set_images()
         if self._has_new_catalog:
             snapshot.set_catalog()
             self._has_new_catalog = False

@@ -162,7 +162,7 @@ class LiveSnapshot(Snapshot):
             row = self._free.pop()
             self._rows[name] = row
             self._names[row] = name
-        self.order = np.fromiter((self._rows[name] for name in wanted), np.intp, len(wanted))
+        self.order = np.fromiter(map(self._rows.__getitem__, wanted), np.intp, len(wanted))
         self.order.flags.writeable = False
         self.version = self.nodes_version = self.images_version = next(self._versions)
         self.shared_state = SharedState(self)
@@ -195,10 +195,8 @@ class LiveSnapshot(Snapshot):
         if info.affine_pods:
             self.affinity_version = self.version
 
-    def set_images(self, infos: Iterable[NodeInfo]) -> None:
-        """Write the images of nodes."""
-        for info in infos:
-            self._infos[self._rows[info.name]] = info
+    def set_images(self) -> None:
+        """Record a change of the nodes that have an image."""
         self.version = self.images_version = next(self._versions)
         self.shared_state = SharedState(self)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.fact_columns import FactColumns
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumns
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 
 
@@ -43,8 +43,10 @@ class NodeSet(Struct, frozen=True, eq=False):
         """Return the nodes for which a mask is true, or those at the given positions, in that order."""
         return NodeSet(self.snapshot, self.rows[chosen])
 
-    def by_labels(self, keys: Iterable[str]) -> tuple[NodeSet, NDArray[np.intp]]:
+    def by_labels(self, labels: Mapping[str, Collection[str] | None]) -> tuple[NodeSet, NDArray[np.intp]]:
         """Return a node of each combination of values of labels, and the place of each node's one among them.
+
+        Where a label has a collection, other values and its absence count as one.
 
         What reads nothing else of a node is the same for all nodes of a combination. Over an overlay with
         other labels, each node is a combination.
@@ -53,8 +55,12 @@ class NodeSet(Struct, frozen=True, eq=False):
             return self, np.arange(len(self))
         facts = FactColumns.of(self.snapshot.live)
         numbers = np.zeros(len(self), np.intp)
-        for key in keys:
-            codes, count = facts.key("labels", key).digit(self.rows)
+        for key, named in labels.items():
+            column = facts.key("labels", key)
+            codes, count = column.digit(self.rows)
+            if named is not None:
+                is_named = np.fromiter(map(named.__contains__, column.values), np.bool_, count)
+                codes = np.where(is_named.take(codes), codes, ABSENT)
             # Renumbering keeps the products small.
             numbers = np.unique(numbers * count + codes, return_inverse=True)[1]
         return self.by_numbers(numbers)

@@ -5,7 +5,8 @@ The cache keeps one `ZoneOrder`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain, islice
 from typing import Final
 
 # The beta labels take precedence.
@@ -56,17 +57,15 @@ class ZoneOrder:
         if not nodes:
             del self._zones[zone]
 
-    def names(self) -> Iterator[str]:
-        """Yield the first node of each zone, then the second of each, and so on."""
-        queues = [iter(nodes) for nodes in self._zones.values()]
-        while queues:
-            left = []
-            for queue in queues:
-                name = next(queue, None)
-                if name is not None:
-                    yield name
-                    left.append(queue)
-            queues = left
+    def names(self) -> list[str]:
+        """Return the first node of each zone, then the second of each, and so on."""
+        names: list[str] = []
+        zones, start = list(self._zones.values()), 0
+        while zones:
+            end = min(map(len, zones))
+            names += chain.from_iterable(zip(*(islice(zone, start, end) for zone in zones), strict=True))
+            zones, start = [zone for zone in zones if len(zone) > end], end
+        return names
 
 
 def _first(labels: Mapping[str, str], keys: tuple[str, ...]) -> str:

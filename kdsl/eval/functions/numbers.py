@@ -12,9 +12,9 @@ from kdsl.eval.values import INT_MAX, UINT_MAX, EvalError, UInt, Value, checked_
 _NUMBERS = ("int", "uint", "double")
 
 
-def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[..., Value]:
+def _extreme(best_of: Callable[[Value], Value], name: str) -> Callable[..., Value]:
     """Return `math.greatest` or `math.least`: the first of the best arguments, or items of one list."""
-    pick = extreme(better, name)
+    pick = extreme(best_of, name)
 
     def best(*args: Value) -> Value:
         items = args[0] if len(args) == 1 and kind_of(args[0]) == "list" else args
@@ -86,8 +86,8 @@ def _of_bits(word: str, combine: Callable[[int, int], int]) -> dict[str, Callabl
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "math.greatest": _extreme(operator.gt, "math.greatest"),
-    "math.least": _extreme(operator.lt, "math.least"),
+    "math.greatest": _extreme(max, "math.greatest"),
+    "math.least": _extreme(min, "math.least"),
     "math_abs_int": lambda value: checked_int(abs(value)),
     "math_abs_uint": lambda value: value,
     "math_abs_double": abs,

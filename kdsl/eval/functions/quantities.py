@@ -18,6 +18,11 @@ from kdsl.eval.values import EvalError, Value, checked_int, reading, succeeds
 T = TypeVar("T")
 
 
+def overflow() -> EvalError:
+    """Return the error of an amount out of range."""
+    return EvalError("quantity overflow")
+
+
 def bounded(compute: Callable[[Value, Value], T]) -> Callable[[Value, Value], T]:
     """Make an overflow of exact arithmetic an error of the expression."""
 
@@ -25,7 +30,7 @@ def bounded(compute: Callable[[Value, Value], T]) -> Callable[[Value, Value], T]
         try:
             return compute(left, right)
         except OverflowError:
-            raise EvalError("quantity overflow") from None
+            raise overflow() from None
 
     return checked
 

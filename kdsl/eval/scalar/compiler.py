@@ -55,8 +55,10 @@ from kdsl.eval.scalar.over_nodes import (
     QUANTIFIERS,
     Lower,
     compile_over_nodes,
+    compile_over_pods,
     compile_quantifier,
     is_over_nodes,
+    is_over_pods,
 )
 from kdsl.eval.scalar.program import MOST_NESTED, Lines, NamedObjects
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
@@ -193,6 +195,9 @@ class Compiler:
                     other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
                     return self.call(compile_quantifier(expr, self, slot, other))
                 return paying(self.call(compile_over_nodes(expr, self, slot)), expr.type, self)
+            case Comprehension() if self.lower is not None and is_over_pods(expr):
+                other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
+                return self.call(compile_over_pods(expr, self, other))
             case Comprehension():
                 return comprehension_text(expr, self)
             case Aggregate():

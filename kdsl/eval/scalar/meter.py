@@ -20,6 +20,7 @@ from msgspec import Struct
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
+from kdsl.cluster.objects.images import SpreadImages
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar.frame import Frame
 from kdsl.eval.values import BudgetError, EvalError, Optional, OutOfSteps, Value
@@ -51,7 +52,8 @@ _MAKERS = frozenset(("lists.range",))
 """Functions whose result may be large though their arguments are small."""
 _WEIGHTLESS = frozenset((bool, int, float, type(None)))
 _ONLY_TEXTS = {str}
-_MAY_BE_LARGE = frozenset((str, bytes, tuple, list, dict, FrozenMap, NodeList, StringList, Optional))
+_MAPS = (dict, FrozenMap)
+_MAY_BE_LARGE = frozenset((str, bytes, tuple, list, *_MAPS, SpreadImages, NodeList, StringList, Optional))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
             meter.spend(len(value))
         elif value.__class__ is StringList:
             meter.spend(len(value) + value.total_units(CHARACTERS))
-        elif isinstance(value, dict) or value.__class__ is FrozenMap:
+        elif isinstance(value, _MAPS):
             meter.spend(len(value))
             pending += value.values()
         elif isinstance(value, Optional):

@@ -1,4 +1,4 @@
-"""Macros over nodes: all nodes at once if possible, else one by one."""
+"""Macros over nodes, and filters of all pods: all at once if possible, else one by one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kdsl.eval.values import Value
 if TYPE_CHECKING:
     from kdsl.eval.scalar.compiler import Compiler
 
-AtOnce = Callable[[Frame, NodeList], Value]
-"""Returns the result of a macro for some nodes; None if it needs one node at a time."""
+AtOnce = Callable[[Frame, Value], Value]
+"""Returns a macro's result for a `NodeList` or the pods of a `Cluster`; None if it needs one at a time."""
 
 Needs = Callable[[TypedExpr], frozenset[int]]
 """Returns the variables that an expression reads."""
@@ -51,11 +51,34 @@ def is_over_nodes(expr: Comprehension) -> bool:
     return expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
 
 
+def is_over_pods(expr: Comprehension) -> bool:
+    """Return whether a macro filters the pods of the cluster."""
+    match expr:
+        case Comprehension(
+            macro=Macro.FILTER, iterable=FieldOf(operand=cluster, field="pods"), variables=[_]
+        ):
+            return cluster.type.name == "Cluster"
+    return False
+
+
+def compile_over_pods(expr: Comprehension, out: Compiler, one_by_one: Closure) -> Closure:
+    """Compile a filter of the pods of the cluster; `one_by_one` is the macro over any list."""
+    assert isinstance(expr.iterable, FieldOf)
+    cluster = out.compile(expr.iterable.operand)
+    at_once = _lowered_when_used(expr, out, None)
+
+    def evaluate(frame: Frame) -> Value:
+        found = at_once(frame, cluster(frame))
+        return one_by_one(frame) if found is None else found
+
+    return evaluate
+
+
 def _lowered_when_used(expr: Comprehension, out: Compiler, answer_slot: int | None) -> AtOnce:
     """Return a macro for all nodes at once, which is compiled at its first use."""
     at_once: AtOnce | None = None
 
-    def evaluate(frame: Frame, nodes: NodeList) -> Value:
+    def evaluate(frame: Frame, nodes: Value) -> Value:
         nonlocal at_once
         if at_once is None:
             assert out.lower is not None

@@ -55,11 +55,11 @@ from kdsl.plan.columns.column import (
     with_bad,
 )
 from kdsl.plan.columns.distinct import Fallback, NodeMethod, attributes_read
-from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, text_or
+from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, pod_count, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
-from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods, sum_over_pods
+from kdsl.plan.columns.node_pods import count_of_pods, is_pods_of, quantifier_of_pods, sum_over_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import MAX_WIDTH, MEASURES, NUMBERS, numbers_of, over_cards, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
@@ -253,6 +253,8 @@ class Lowering:
                 and (count := count_of_pods(counted, self.at)) is not None
             ):
                 return count
+            if is_pods_of(counted, self.at.node):
+                return pod_count
             if self.at.is_node_list(counted):
                 return call_over_columns(expr, [self.items_of(counted)], kernel)
         if any(

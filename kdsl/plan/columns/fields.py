@@ -80,13 +80,18 @@ _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredReq
 _PLAIN = (*DTYPES, STRING)
 
 
+def pod_count(batch: Batch) -> Column:
+    """Return the number of pods on each node."""
+    return Column(batch.column(POD_COUNTS))
+
+
 def node_field(expr: FieldOf) -> Operand:
     """Return the column of a field of the node; NotColumnar if it has none."""
     if expr.field in _RESOURCES:
         read = _RESOURCES[expr.field]
         return lambda batch: ResourceTable(lambda name: batch.column((read, name)))
     if expr.field == "podCount":
-        return lambda batch: Column(batch.column(POD_COUNTS))
+        return pod_count
     if expr.type not in _PLAIN or not is_static(expr.reads):
         raise NotColumnar
     attribute, type_ = attribute_of(expr.field), expr.type

@@ -1,6 +1,6 @@
 """Counts of each node's pods for which a condition holds, and sums of their values.
 
-Only the pods that a selector or an equality in the condition leaves are asked: it is decided for all others.
+If a selector or an equality in the condition decides for all other pods, only those that it leaves are asked.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,27 +28,32 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import QUANTITY, STRING, Type
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.ir import free_slots, is_test, looked_up, operands
-from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar import Closure, Compiler, Frame
+from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter, has_weight, steps_of_value
+from kdsl.eval.scalar.over_nodes import AtOnce
 from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.eval.scalar.selecting import selector_of
-from kdsl.eval.values import INT_MAX, EvalError, Optional
+from kdsl.eval.values import INT_MAX, EvalError, Optional, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import Context
+from kdsl.plan.columns.rule import BodyColumns, Context
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.counts.pod_index import Posting
 from kdsl.plan.counts.store import TallyStore
 
-Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int, PodInfo]], int]]
-"""Returns the placed pods for which a condition may have the sought answer, with their rows, and a number of
-steps: another pod takes no more than that, or than one of these. NotColumnar if any pod may have the answer.
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame, Rows], tuple[Sequence[tuple[int, PodInfo]], int]]
+"""Returns the placed pods for which a condition may have the sought answer on some rows at least, with their
+rows, and a number of steps: another pod takes no more than that, or than one of these.
 """
 
 _MILLI: Final = 1_000
@@ -85,7 +90,7 @@ _HOLDS: Final[Mapping[Macro, Callable[[Any], Any]]] = {
 
 def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
     """Lower the number of pods of the node for which the condition of a macro holds, of `all` those for which
-    it does not hold; None if they may be any.
+    it does not hold; None if it cannot be lowered.
     """
     kept = _kept_pods(expr, at)
     if kept is None:
@@ -102,9 +107,7 @@ def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
 
 
 def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
-    """Lower a sum of integers or quantities, `node.pods.filter(p, …).map(p, …).sum()`; None if the pods may
-    be any.
-    """
+    """Lower a sum of integers or quantities, `node.pods.filter(p, …).map(p, …).sum()`; None for others."""
     match expr:
         case CallOf(
             overload="list_sum_int" | "list_sum_quantity",
@@ -158,6 +161,14 @@ def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
     return add
 
 
+def is_pods_of(expr: TypedExpr, node: int) -> bool:
+    """Return whether an expression is the pods of the node in a slot."""
+    match expr:
+        case FieldOf(operand=Var(slot=slot), field="pods"):
+            return slot == node
+    return False
+
+
 class _Kept(Struct, eq=False):
     """The pods that a macro keeps, with their rows. `frame` has the values of the variables around it.
 
@@ -174,14 +185,12 @@ class _Kept(Struct, eq=False):
 def _kept_pods(
     expr: Comprehension, at: Context, used: TypedExpr | None = None
 ) -> Callable[[Batch], _Kept | None] | None:
-    """Return a function to the pods that `count_of_pods` counts; None if they may be any. It returns None if
+    """Return a function to the pods that `count_of_pods` counts; None if there is none. It returns None if
     no asked node has pods. `used` is a further expression that is evaluated with the frame.
     """
-    match expr.iterable, expr.variables:
-        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if node == at.node:
-            pass
-        case _:
-            return None
+    if not is_pods_of(expr.iterable, at.node) or len(expr.variables) != 1:
+        return None
+    (variable,) = expr.variables
     needs = at.rule.needs(expr.body) - {variable.slot}
     if at.rule.reads_node(needs):
         return None
@@ -191,7 +200,10 @@ def _kept_pods(
         _equal_pods(expr.body, sought, variable.slot, at) if selector is None else _selected_pods(selector)
     )
     if candidates is None:
-        return None
+        if used is None:
+            # Without a further expression the scalar back end is as fast.
+            return None
+        candidates = _all_pods
     more = frozenset() if used is None else at.rule.needs(used)
     captured = sorted((needs | more) & at.captured)
     return _keeping(variable.slot, captured, at.rule.closure(expr.body), sought, candidates)
@@ -215,7 +227,7 @@ def _keeping(
                 raise NotColumnar
             frame[each] = value.value
         limit = batch.frame[-1].left
-        found, most = candidates(snapshot, frame)
+        found, most = candidates(snapshot, frame, batch.rows)
         most_pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
         if not most_pods:
             return None
@@ -243,13 +255,64 @@ def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
     return [(row, snapshot.info(row).pods[0])]
 
 
+def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compiler) -> AtOnce:
+    """Lower `cluster.pods.filter(p, …)`. Its answer is None if any pod may be chosen."""
+    (variable,) = expr.variables
+    slot = variable.slot
+    scope = BodyColumns(functions, slot, frozenset((slot,)), out.compile, out.needs)
+    candidates = _equal_pods(expr.body, True, slot, Context(scope, frozenset(), frozenset()))
+    condition = out.compile(expr.body)
+
+    def at_once(frame: Frame, cluster: Value) -> Value:
+        snapshot = cluster.snapshot
+        if candidates is None or cluster.what_ifs is not None or not isinstance(snapshot, LiveSnapshot):
+            return None
+        # A variable that fails here must not stay failed.
+        outer, own, chosen = frame[-1], frame.copy(), defaultdict[int, list[PodInfo]](list)
+        own[-1] = Meter.of(outer.left)
+        try:
+            found, most = candidates(snapshot, own, snapshot.order)
+            for row, pod in found:
+                own[slot], own[-1] = pod, Meter.of(outer.left)
+                if checked_truth(condition(own)):
+                    chosen[row].append(pod)
+                most = max(most, outer.left - own[-1].left)
+        except (EvalError, NotColumnar):
+            return None
+        # All pods pay for the dearest.
+        steps = int(snapshot.pod_counts.sum()) * (1 + most)
+        if steps > outer.left:
+            return None
+        outer.left -= steps
+        rows = snapshot.order[np.isin(snapshot.order, list(chosen))].tolist()
+        return tuple(chain.from_iterable([_in_order(snapshot.info(row), chosen[row]) for row in rows]))
+
+    return at_once
+
+
+def _in_order(node: NodeInfo, chosen: Sequence[PodInfo]) -> Sequence[PodInfo]:
+    """Return some pods of a node in the order in which it has them."""
+    if len(chosen) == 1:
+        return chosen
+    wanted = set(map(id, chosen))
+    return [pod for pod in node.pods if id(pod) in wanted]
+
+
 # ---- the pods for which a condition may be true, or false --------------------------------------------------
+
+
+def _all_pods(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    """Return all pods of the asked nodes."""
+    nodes = zip(rows.tolist(), snapshot.infos(rows), strict=True)
+    return [(row, pod) for row, node in nodes for pod in node.pods], 0
 
 
 def _selected_pods(selector: Closure) -> Candidates:
     """Return the pods of the term or constraint that decides first."""
 
-    def selected(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    def selected(
+        snapshot: LiveSnapshot, frame: Frame, rows: Rows
+    ) -> tuple[Sequence[tuple[int, PodInfo]], int]:
         decider = selector(frame)
         if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
             raise NotColumnar
@@ -280,7 +343,7 @@ def _equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> C
     if not equalities:
         return None
 
-    def equal(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    def equal(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
         store, before, steps = TallyStore.of(snapshot), frame[-1].left, 0
         rarest: Posting | None = None
         for each, closure in equalities:

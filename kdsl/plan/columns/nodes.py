@@ -6,11 +6,13 @@ same for all nodes of the list.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 from msgspec import Struct
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, Comprehension, Macro, Var
+from kdsl.check.model.typed import Aggregate, CallOf, Comprehension, Const, FieldOf, Macro, TypedExpr, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -19,13 +21,15 @@ from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Compiler, Frame
 from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.scalar.over_nodes import AtOnce
+from kdsl.eval.scalar.over_nodes import AtOnce, is_over_pods
 from kdsl.eval.values import EvalError, Value
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
+from kdsl.plan.columns.node_pods import filter_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
@@ -35,6 +39,8 @@ def lower_macro(
     functions: CompiledFunctions, expr: Comprehension | Aggregate, out: Compiler, answer_slot: int | None
 ) -> AtOnce:
     """Lower a macro over nodes, or one of a view that chooses nodes; all but `map` as `filter`."""
+    if isinstance(expr, Comprehension) and is_over_pods(expr):
+        return filter_of_pods(functions, expr, out)
     is_of_view = isinstance(expr, Aggregate)
     variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
     node = variable.slot
@@ -48,6 +54,7 @@ def lower_macro(
     may_be_equal = is_filter and not any(part.slot != node and node in out.needs(part) for part in read)
     collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
     condition = out.compile(expr.body)
+    resource = None if is_filter else _resource(expr.body, node)
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
@@ -68,9 +75,26 @@ def lower_macro(
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
             return None
+        if resource is not None:
+            # The quantities themselves: columns do not know how they are written.
+            field, name = resource
+            return tuple(
+                [each[name] for each in map(attrgetter(field), chosen.snapshot.live.infos(chosen.rows))]
+            )
         return result(value, chosen)
 
     return at_once
+
+
+def _resource(expr: TypedExpr, node: int) -> tuple[str, str] | None:
+    """Return the attribute and the name of a resource that an expression reads of the node, if it is that."""
+    match expr:
+        case CallOf(
+            overload="index_resources",
+            args=(FieldOf(operand=Var(slot=slot), field=field), Const(value=str(name))),
+        ) if slot == node:
+            return attribute_of(field), name
+    return None
 
 
 def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:

@@ -6,13 +6,13 @@ The node affinity of a local volume names its node, so that nearly all volumes a
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final, TypeAlias
 
 from kdsl.base.counts import change_count
-from kdsl.cluster.objects.selectors import Operator, SelectorTerm
+from kdsl.cluster.objects.selectors import LabelRequirement, Operator, SelectorTerm
 from kdsl.cluster.objects.volumes import VolumeInfo
 
 MAX_VALUES: Final = 64
@@ -33,11 +33,13 @@ class FreeVolumes:
         self._entries: dict[str, tuple[Entry, Collection[Label] | None]] = {}
         self._by_label: dict[Label, list[Entry]] = {}
         self._others: list[Entry] = []
-        # The number of conditions that name a label.
-        self._counts: Counter[Label] = Counter()
+        # The number of conditions that name a value of a label, and of other conditions on a label.
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._unlisted: Counter[str] = Counter()
         self._label_keys: Counter[str] = Counter()
         added = list(volumes)
-        self._counts.update(label for volume in added for label in _named(volume))
+        for volume in added:
+            self._count(volume, 1)
         for volume in added:
             self._add(volume)
 
@@ -46,15 +48,19 @@ class FreeVolumes:
         """The labels of nodes that decide about the volumes."""
         return self._label_keys.keys()
 
+    def named(self, key: str) -> Collection[str] | None:
+        """Return the values of a label that decide; all others are alike. None if any value may decide."""
+        return None if key in self._unlisted else self._counts.get(key, {}).keys()
+
     def put(self, volume: VolumeInfo) -> None:
         """Add a volume, which must not be there."""
-        self._counts.update(_named(volume))
+        self._count(volume, 1)
         self._add(volume)
 
     def _add(self, volume: VolumeInfo) -> None:
         entry, terms = (volume.capacity.nanos, volume.name, volume), _choices(volume)
         # By the condition that the fewest volumes have, the fewest are found in vain.
-        labels = {label for term in terms for label in min(term, key=self._count)} if all(terms) else None
+        labels = {label for term in terms for label in min(term, key=self._uses)} if all(terms) else None
         self._entries[volume.name] = entry, labels
         self._label_keys.update(volume.node_label_keys)
         if labels is None:
@@ -69,8 +75,7 @@ class FreeVolumes:
         if entry is None:
             return
         volume = entry[2]
-        for label in _named(volume):
-            change_count(self._counts, label, -1)
+        self._count(volume, -1)
         for key in volume.node_label_keys:
             change_count(self._label_keys, key, -1)
         if labels is None:
@@ -90,8 +95,18 @@ class FreeVolumes:
         # Most often of all: no other node reaches the volumes of a node.
         return [entry[2] for entry in found[0]] if len(found) == 1 else _merged(found)
 
-    def _count(self, labels: Labels) -> int:
-        return sum([self._counts[label] for label in labels])
+    def _count(self, volume: VolumeInfo, by: int) -> None:
+        """Count the conditions of a volume."""
+        for term in () if volume.node_affinity is None else volume.node_affinity.terms:
+            for one in term.labels:
+                if not _is_listed(one):
+                    change_count(self._unlisted, one.key, by)
+                    continue
+                for value in one.values:
+                    change_count(self._counts[one.key], value, by)
+
+    def _uses(self, labels: Labels) -> int:
+        return sum([self._counts[key][value] for key, value in labels])
 
 
 def _merged(found: Sequence[Iterable[Entry]]) -> Iterator[VolumeInfo]:
@@ -107,11 +122,6 @@ def _drop(entries: list[Entry], entry: Entry) -> None:
     del entries[bisect_left(entries, entry[:2])]
 
 
-def _named(volume: VolumeInfo) -> Iterator[Label]:
-    """Yield the labels of all conditions."""
-    return (label for term in _choices(volume) for labels in term for label in labels)
-
-
 def _choices(volume: VolumeInfo) -> list[list[Labels]]:
     """Return, for each term of a volume's affinity, the labels of each condition that serves to find it.
 
@@ -121,8 +131,9 @@ def _choices(volume: VolumeInfo) -> list[list[Labels]]:
 
 
 def _labels(term: SelectorTerm) -> list[Labels]:
-    return [
-        tuple([(one.key, value) for value in one.values])
-        for one in term.labels
-        if one.operator is Operator.IN and len(one.values) <= MAX_VALUES
-    ]
+    return [tuple([(one.key, value) for value in one.values]) for one in term.labels if _is_listed(one)]
+
+
+def _is_listed(condition: LabelRequirement) -> bool:
+    """Return whether a condition lists few values of a label."""
+    return condition.operator is Operator.IN and len(condition.values) <= MAX_VALUES

@@ -41,12 +41,6 @@ class Candidates:
             volumes,
         )
 
-    @property
-    def label_keys(self) -> frozenset[str]:
-        """The labels of nodes that decide about the volumes."""
-        keys = [volume.node_label_keys for volume in self.reserved]
-        return frozenset(self.volumes.free.label_keys).union(*keys)
-
     def find(self, labels: Mapping[str, str], taken: Collection[str]) -> VolumeInfo | None:
         """Return the volume that the claim gets on a node with `labels`; `taken` are names of volumes in
         use.

@@ -5,7 +5,7 @@ Facts of k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding, 1.36.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -58,7 +58,13 @@ class Wanted:
     @property
     def label_keys(self) -> frozenset[str]:
         """The labels of a node that decide whether the claim gets a volume there."""
-        return self.candidates.label_keys | self.provisioner.label_keys
+        return frozenset(self.candidates.volumes.free.label_keys) | self.other_label_keys
+
+    @property
+    def other_label_keys(self) -> frozenset[str]:
+        """Those of them that decide about other than free volumes."""
+        reserved = [volume.node_label_keys for volume in self.candidates.reserved]
+        return self.provisioner.label_keys.union(*reserved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +113,21 @@ class VolumeNeeds:
         )
 
     @property
-    def label_keys(self) -> frozenset[str] | None:
-        """The labels of a node that decide; None if its name decides, too."""
+    def labels(self) -> dict[str, Collection[str] | None] | None:
+        """The labels of a node that decide, each with the values that do, None if any may. None if the name
+        of the node decides, too.
+        """
         if self.selected:
             return None
         volumes = [claim.volume.node_label_keys for claim in self.bound if claim.volume is not None]
-        return frozenset[str]().union(*volumes, *(one.label_keys for one in self.waiting))
+        keys = frozenset[str]().union(*volumes, *(one.label_keys for one in self.waiting))
+        found: dict[str, Collection[str] | None] = dict.fromkeys(sorted(keys))
+        free = [one.candidates.volumes.free for one in self.waiting]
+        for key in keys.difference(*volumes, *(one.other_label_keys for one in self.waiting)):
+            named = [each.named(key) for each in free]
+            if None not in named:
+                found[key] = named[0] if len(named) == 1 else set[str]().union(*filter(None, named))
+        return found
 
     def on(self, node: NodeInfo) -> Found:
         """Find volumes on `node` for all claims."""

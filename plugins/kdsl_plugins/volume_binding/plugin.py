@@ -54,12 +54,10 @@ _EVENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The state of one attempt from PreFilter on. `keys` are the labels of nodes that decide, None if names
-    decide, too.
-    """
+    """The state of one attempt from PreFilter on. `labels` are those of `VolumeNeeds`."""
 
     needs: VolumeNeeds
-    keys: tuple[str, ...] | None
+    labels: Mapping[str, Collection[str] | None] | None
     snapshot: Snapshot
 
 
@@ -108,9 +106,8 @@ class VolumeBinding:
             return Status(Code.UNRESOLVABLE, (UNBOUND,))
         bound = [claim for claim in claims if is_bound(_thing(claim))]
         needs = VolumeNeeds.of(bound, _distinct(unbound), catalog, self._known, self._provisioners)
-        keys = needs.label_keys
         state.local_filters.add(_STATE)
-        state.values[_STATE] = _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot)
+        state.values[_STATE] = _Attempt(needs, needs.labels, nodes.snapshot)
         return None
 
     @hookimpl
@@ -118,7 +115,7 @@ class VolumeBinding:
         """Reject the nodes that cannot reach the pod's volumes or cannot get new ones."""
         attempt = state.values[_STATE]
         assert isinstance(attempt, _Attempt)
-        asked, places = (nodes, None) if attempt.keys is None else nodes.by_labels(attempt.keys)
+        asked, places = (nodes, None) if attempt.labels is None else nodes.by_labels(attempt.labels)
         found = (attempt.needs.on(node).reasons for node in asked.nodes())
         statuses = StatusColumn.of(
             Status(Code.UNRESOLVABLE, reasons) if reasons else None for reasons in found

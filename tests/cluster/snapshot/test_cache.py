@@ -248,9 +248,9 @@ def test_images_know_how_many_nodes_have_them() -> None:
     assert counts("n1") == {"a": 1, "b": 1}
 
 
-def test_only_the_images_that_changed_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    original = ImageSpread._image
+    original = ImageSpread.image
 
     def make(spread: ImageSpread, name: str, size: int) -> NodeImage:
         made.append(name)
@@ -259,16 +259,43 @@ def test_only_the_images_that_changed_are_made_again(monkeypatch: pytest.MonkeyP
     cache, common = ClusterCache(), {f"i{number}": 10 for number in range(20)}
     for number in range(50):
         cache.add_node(facts(f"n{number}", common))
-    cache.snapshot()
-    monkeypatch.setattr(ImageSpread, "_image", make)
+    before = cache.snapshot().node("n1")
+    monkeypatch.setattr(ImageSpread, "image", make)
     cache.update_node(facts("n1", {"i0": 20, "i1": 10}))
+    # One more node, or another image of one, costs the same in large clusters.
     cache.snapshot()
-    # 19 images changed, one of them has two sizes now, and the node itself has two images.
-    assert len(made) == 19 + 1 + 2
+    assert made == []
     infos = [cache.snapshot().node(f"n{number}") for number in range(50)]
     assert [{image.node_count for image in info.images.values()} for info in infos if info] == [
         {50} if number == 1 else {49, 50} for number in range(50)
     ]
+    assert len(made) == 49 * 20 + 2
+    assert infos[2] is not None
+    assert infos[2].images["i0"] is infos[3].images["i0"]  # type: ignore[union-attr]
+    assert hash(infos[2].images) == hash(infos[3].images)  # type: ignore[union-attr]
+    assert infos[2].images.ordered[0] == ("i0", NodeImage(10, 50))
+    # A node that lost its images counts itself.
+    cache.remove_node("n1")
+    cache.snapshot()
+    assert before is not None
+    assert before.images["i1"] == NodeImage(10, 49)
+    for number in range(50):
+        cache.remove_node(f"n{number}")
+    cache.snapshot()
+    assert before.images["i1"] == NodeImage(10, 1)
+
+
+def test_a_copy_counts_its_own_nodes() -> None:
+    cache = ClusterCache()
+    for name in ("n1", "n2"):
+        cache.add_node(facts(name, {"a": 10}))
+    mine = cache.snapshot()
+    other = cache.copy()
+    other.remove_node("n2")
+    node, kept = other.snapshot().node("n1"), mine.node("n1")
+    assert node is not None
+    assert kept is not None
+    assert (node.images["a"].node_count, kept.images["a"].node_count) == (1, 2)
 
 
 def test_a_node_may_be_asked_for_more_than_int64_holds() -> None:

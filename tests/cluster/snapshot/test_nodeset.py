@@ -16,7 +16,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 def zones(snapshot: Snapshot, count: int = 6) -> tuple[list[str], list[str]]:
     """Return the zones of the nodes that stand for all, and the zone of the one that stands for each node."""
     nodes = NodeSet(snapshot, snapshot.order[:count])
-    firsts, places = nodes.by_labels(["zone"])
+    firsts, places = nodes.by_labels({"zone": None})
     found = [node.labels["zone"] for node in firsts.nodes()]
     return found, [found[place] for place in places.tolist()]
 
@@ -28,6 +28,9 @@ def test_one_node_of_each_combination_of_labels_stands_for_the_others() -> None:
     live = cache.snapshot()
     each = list("xyzxyz")
     assert zones(live) == (["x", "y", "z"], each)
+    # Values that do not decide count as one.
+    firsts, places = NodeSet.all(live).by_labels({"zone": {"z", "none"}})
+    assert (len(firsts), places.tolist()) == (2, [0, 0, 1, 0, 0, 1])
     row = int(live.order[0])
     node = live.info(row)
     with_other_pods = live.overlay(row, node.with_pod(PodInfo("p")))

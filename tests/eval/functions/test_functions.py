@@ -147,6 +147,7 @@ ERRORS = {
     "duration('9223372037s')": "out of range",
     "quantity('1') / quantity('0')": "division by zero",
     "quantity('8E') + quantity('8E')": "quantity overflow",
+    "[quantity('8E'), quantity('8E'), quantity('-9E')].sum()": "quantity overflow",
     "quantity('100m').asInteger()": "not a whole number",
     "quantity('1GB')": "not a quantity",
     "'abc'.substring(2, 1)": "substring range",

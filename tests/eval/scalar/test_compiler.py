@@ -9,6 +9,7 @@ from types import FrameType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import INT64_MAX, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import CheckedFn
@@ -25,6 +26,7 @@ from kdsl.check.model.types import (
     map_of,
     optional_of,
 )
+from kdsl.cluster.objects.images import ImageSpread, SpreadImages
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.scalar import Compiler
@@ -275,3 +277,11 @@ def test_the_error_is_that_of_the_first_side(word: str) -> None:
         for text in (f"5 / x {word} 5 % x", f"double(5 % x) {word} double(5 / x)")
     ]
     assert [getattr(each, "message", each) for each in found] == ["division by zero", "modulus by zero"]
+
+
+def test_images_of_nodes_cost_what_other_maps_do() -> None:
+    spread, sizes = ImageSpread(), {f"image-{number}": number for number in range(9)}
+    images, wanted, left = SpreadImages(spread, sizes), Meter.of(100), Meter.of(100)
+    spend_on([wanted], [FrozenMap(dict(images)), [FrozenMap(dict(images))]])
+    spend_on([left], [images, [images]])
+    assert left.left == wanted.left < 100 - 2 * 9

@@ -14,7 +14,7 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.compile.scope import CompiledFunctions, LowerMacro
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -39,11 +39,11 @@ def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) ->
     return PredicateProgram(*checked_predicate(body, fns, steps))
 
 
-def score_program(body: str, fns: str = "") -> ScoreProgram:
+def score_program(body: str, fns: str = "", lower: LowerMacro | None = lower_macro) -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, CompiledFunctions(found.fns, lower=lower_macro))
+    return ScoreProgram(rule, CompiledFunctions(found.fns, lower=lower))
 
 
 def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:

@@ -1,5 +1,5 @@
-"""Counts of pods on nodes, and sums over them, ask only the pods that an equality leaves, and have the answers
-of the scalar back end.
+"""Counts of pods on nodes, and sums over them, ask only the pods that an equality leaves, if there is one, and have
+the answers of the scalar back end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.rules.score import ScoreError
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
@@ -138,7 +140,9 @@ def test_answers(
         nodes = NodeSet.all(cache.snapshot())
 
 
-@pytest.mark.parametrize("condition", [*INDEXED, FAILING[2], ANY_POD[0]])
+@pytest.mark.parametrize(
+    "condition", [*INDEXED, FAILING[2], ANY_POD[0], *ANY_POD[3:6], "int(p.serviceAccount) > 1"]
+)
 @pytest.mark.parametrize(("value", "most"), VALUES)
 @settings(deadline=None, max_examples=15)
 @given(PLACED, PODS, st.sampled_from([60, 400, 10_000]))
@@ -152,6 +156,42 @@ def test_sums(
     )
     columns, scalar = both_verdicts(predicate, pod, nodes)
     assert columns == scalar
+
+
+@pytest.mark.parametrize("condition", [*INDEXED, *FAILING[:3], *ANY_POD])
+@settings(deadline=None, max_examples=15)
+@given(PLACED, PODS, st.booleans())
+def test_filters_of_all_pods(
+    condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, is_what_if: bool
+) -> None:
+    _, nodes = _nodes(placed)
+    if is_what_if:
+        snapshot = nodes.snapshot
+        nodes = NodeSet.all(snapshot.overlay(0, snapshot.info(0).with_pod(_placed(pod, 0, 99))))
+    rule = f"""
+      let found = cluster.pods.filter(p, {condition})
+      value found.size() * 100 + found.map(p, p.name).join(" ").indexOf("p1") + node.podCount
+    """
+    answers = list[object]()
+    for lower in (lower_macro, None):
+        program = score_program(rule, lower=lower)
+        frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
+        try:
+            answers.append(list(program.scalar_scores(frame, nodes.nodes())))
+        except ScoreError as error:
+            answers.append(str(error))
+    assert answers[0] == answers[1]
+
+
+def test_filters_of_all_pods_ask_those_that_an_equality_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [PodInfo("p", "ab"[at % 2], priority=at, requests=Resources()) for at in range(8)]
+    _, nodes = _nodes([(at % 3, pod) for at, pod in enumerate(pods)])
+    program = score_program(
+        "value cluster.pods.filter(p, p.namespace == pod.namespace).map(p, p.priority).sum()"
+    )
+    monkeypatch.setattr(ClusterView, "pods", property(lambda self: pytest.fail("all pods are asked")))
+    frame = program.begin(PodInfo("p", "b"), ClusterView(nodes.snapshot), nodes)
+    assert set(program.scalar_scores(frame, nodes.nodes())) == {1 + 3 + 5 + 7}
 
 
 @pytest.mark.parametrize(
@@ -178,6 +218,12 @@ def test_sums_ask_no_other_pods(value: str, monkeypatch: pytest.MonkeyPatch) -> 
     total = f"node.pods.filter(p, {INDEXED[0]}).map(p, {value}).sum()"
     most = "pod.requests['cpu']" if "cpu" in value else "3"
     assert _read(f"value {total} <= {most} ? 1 : 0", monkeypatch) == 0
+
+
+def test_sums_over_any_pods_and_numbers_of_pods_ask_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    total = "node.pods.filter(p, p.priority <= pod.priority).map(p, p.requests['cpu']).sum()"
+    assert _read(f"value {total} <= pod.requests['cpu'] ? 1 : 0", monkeypatch) == 0
+    assert _read("value node.pods.size()", monkeypatch) == 0
 
 
 def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> int:

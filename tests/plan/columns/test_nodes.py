@@ -72,6 +72,9 @@ RESULTS = st.sampled_from(
         *('words.filter(w, w == "a").size()', "words.map(w, w.size()).sum()", "words.distinct()[0].size()"),
         *("words.exists(w, w < node.name) ? 1 : 0", "node.name in words ? 1 : 0", "words[1].size()"),
         "chosen.map(n, n.podCount).sum()",
+        "chosen.map(n, n.pods.size()).max()",
+        'chosen.map(n, n.requested["cpu"]).sum() > chosen.map(n, n.allocatable["cpu"]).max() ? 1 : 0',
+        "string(chosen.map(n, n.allocatable['memory']).sum()).size()",
     ]
 )
 LABELS = st.lists(st.sampled_from([("k", "a"), ("k", "b"), ("j", "a")]), max_size=2).map(
@@ -156,6 +159,15 @@ def test_a_quantifier_at_once_is_one_after_the_other(
       value {source}.{quantifier}(n, {condition}) ? 2 : 1
     """
     assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+
+
+@pytest.mark.parametrize("body", ["n.pods.size()", 'n.requested["cpu"]', 'n.allocatable["memory"]'])
+def test_amounts_of_nodes_are_listed_without_asking_each(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = nodes_of(*[node(f"n{number}", cpu=number) for number in range(20)])
+    monkeypatch.setattr(NodeList, "__iter__", lambda self: pytest.fail("visited"))
+    found = f"cluster.nodes.map(n, {body})"
+    text = f"value string({found}.max()).size() + string({found}.min()).size()"
+    assert set(scores(text, PodInfo("p"), nodes, at_once=True))
 
 
 def test_a_quantifier_visits_no_node_if_columns_decide(monkeypatch: pytest.MonkeyPatch) -> None:
