@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from kdsl.live.endpoints import certificate_mistakes
 from kdsl.live.options import ServingOptions
 from kdsl.live.serving import listening
@@ -117,6 +118,14 @@ def test_why_a_certificate_cannot_be_used(tmp_path: Path) -> None:
     assert reason(one.certificate, other.key) == "the key belongs to another certificate"
     assert reason(b"x", one.key) == reason(one.certificate, b"") == "there is no certificate or key in PEM"
     assert reason(one.certificate, secret) == "the key has a password"
+    kind = rsa.generate_private_key(65537, 2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    assert reason(one.certificate, kind) == "the key belongs to another certificate"
+    chain = one.certificate + b"-----BEGIN CERTIFICATE-----\nAAAA\n"
+    assert reason(chain, one.key) == "a certificate or key in PEM breaks off"
+    damaged = chain + b"-----END CERTIFICATE-----\n"
+    assert reason(damaged, one.key) == "a certificate or key in PEM is damaged"
 
 
 def test_a_connection_that_does_not_finish_a_head_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
