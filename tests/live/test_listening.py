@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from kdsl.live.endpoints import certificate_mistakes
 from kdsl.live.options import ServingOptions
 from kdsl.live.serving import listening
-from kdsl.live.serving.certificate import ServedCertificate, self_signed
+from kdsl.live.serving.certificate import LIFETIME, KeyPair, ServedCertificate, self_signed
 from kdsl.live.serving.listening import Bounds, Listener
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -98,6 +98,16 @@ def test_a_certificate_is_read_again_and_a_broken_one_changes_nothing(tmp_path: 
             await server.stop()
 
     asyncio.run(run())
+
+
+def test_a_certificate_of_another_version_is_served() -> None:
+    pair = self_signed(NOW)
+    version = b"\xa0\x03\x02\x01"
+    data = ssl.PEM_cert_to_DER_cert(pair.certificate.decode()).replace(version + b"\2", version + b"\1", 1)
+    served = ServedCertificate(KeyPair(ssl.DER_cert_to_PEM_cert(data).encode(), pair.key))
+    assert not served.has_expired(NOW)
+    assert not ServedCertificate(pair).has_expired(NOW)
+    assert ServedCertificate(self_signed(NOW - 2 * LIFETIME)).has_expired(NOW)
 
 
 def test_why_a_certificate_cannot_be_used(tmp_path: Path) -> None:
