@@ -19,7 +19,6 @@ T = TypeVar("T")
 REVIEW_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 JSON_PATCH: Final = "JSONPatch"
 
-
 MOST_BYTES: Final = 3 << 20
 """The most bytes of an object, as for the API server: decoded, short JSON can take much memory."""
 MOST_NODES: Final = 100_000
