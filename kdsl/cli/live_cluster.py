@@ -17,11 +17,12 @@ from kdsl.cli.rule_sets import idle_tables
 
 if TYPE_CHECKING:
     from kdsl.app import Settings
+    from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.model.rule_set import RuleSet
     from kdsl.live.access.cluster_access import Access
     from kdsl.live.access.connection import Connection
     from kdsl.live.serving.questions import Explained, Question
-    from kdsl.live.serving.scheduler_client import SchedulerAddress
+    from kdsl.live.serving.scheduler_client import OpenedAddress
     from kdsl.live.watching.listing import ListedObjects
     from kdsl.sim.workload import Workload
 
@@ -98,21 +99,27 @@ class LiveCluster:
 
     def ask(self, pod: str, question: Question) -> Explained:
         """Return the scheduler's answer; raise InvalidInputError with the mistakes of address and access."""
-        from kdsl.live.serving.scheduler_client import SchedulerAddress, address_mistakes
+        from kdsl.live.serving.scheduler_client import OpenedAddress, SchedulerAddress
 
         address = SchedulerAddress(
             self.server or "", self.server_ca, self.tls_server_name, self.insecure, self.token_file
         )
-        found = [*address_mistakes(address)]
+        found: list[Diagnostic] = []
+        opened: OpenedAddress | None = None
         with gathered(found):
-            return self._ask(address, pod, question)
+            opened = OpenedAddress.of(address)
+        with gathered(found):
+            return self._ask(opened, pod, question)
         raise InvalidInputError(found)
 
-    def _ask(self, address: SchedulerAddress, pod: str, question: Question) -> Explained:
+    def _ask(self, address: OpenedAddress | None, pod: str, question: Question) -> Explained:
+        """Ask an address; without one, find the mistakes of the access to the cluster."""
         from kdsl.live.access.codes import AccessCode
         from kdsl.live.serving.scheduler_client import ask_scheduler
 
         async def ask(connection: Connection | None) -> Explained:
+            if address is None:
+                raise InvalidInputError([])
             access = None if connection is None else connection.access
             key = self.key_of(pod, "" if access is None else access.namespace)
             namespace, _, name = key.partition("/")

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Final
 
 MEBIBYTE: Final = 1 << 20
+SMALL: Final = 128 << 10
+"""The bytes of a body that always have room: large bodies must not keep usual calls away."""
 _CHECK_EVERY: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits: `calls` concurrent calls, work on `at_once` of them, `body` bytes in one body and `bodies` in
-    all. A body must arrive within `body_within` seconds.
+    all, beyond which only bodies of at most `SMALL` bytes have room. A body must arrive within `body_within`
+    seconds.
     """
 
     calls: int = 256
@@ -87,9 +90,9 @@ class Held:
         self.bytes = 0
 
     def add(self, count: int) -> None:
-        """Count further bytes; raise FullError beyond the limit."""
+        """Count further bytes; raise FullError beyond the limit of all bodies, if this one is not small."""
         gate = self._gate
-        if gate.bytes + count > gate.limits.bodies:
+        if self.bytes + count > SMALL and gate.bytes + count > gate.limits.bodies:
             raise FullError(f"the bodies of calls under way have {gate.bytes} bytes")
         gate.bytes += count
         self.bytes += count

@@ -6,7 +6,7 @@ like those of kube-scheduler. Null means absent; empty fields are omitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 REVIEW_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 JSON_PATCH: Final = "JSONPatch"
-
 
 MOST_BYTES: Final = 3 << 20
 """The most bytes of an object, as for the API server: decoded, short JSON can take much memory."""
@@ -226,7 +225,7 @@ _raws: Final = msgspec.json.Decoder(tuple[Raw, ...] | None)
 _names: Final = msgspec.json.Decoder(tuple[str, ...] | None)
 _text: Final = msgspec.json.Decoder(str | None)
 _number: Final = msgspec.json.Decoder(int | None)
-_named: Final = msgspec.json.Decoder(_Named)
+_named: Final = msgspec.json.Decoder(tuple[_Named, ...] | None)
 _review: Final = msgspec.json.Decoder(AdmissionReview)
 _encoder: Final = msgspec.json.Encoder()
 
@@ -270,7 +269,7 @@ def _read(body: bytes, read: Callable[[bytes], T]) -> T:
 def _args(body: bytes) -> ExtenderArgs:
     members = _folded(body)
     listed, named = members.get("nodes"), bytes(members.get("nodenames", _NULL))
-    _check_count(named.count(b","), "NodeNames")
+    _check_count(named.count(b",") + 1, "NodeNames")
     names, nodes = _names.decode(named), None if listed is None else _nodes(listed)
     if nodes is None and names is None:
         raise UnreadableError("the body has neither Nodes nor NodeNames")
@@ -278,9 +277,8 @@ def _args(body: bytes) -> ExtenderArgs:
 
 
 def _nodes(listed: bytes | Raw) -> tuple[SentNode, ...]:
-    items = _raws.decode(_folded(listed).get("items", _NULL)) or ()
-    _check_count(len(items), "Nodes")
-    return tuple(SentNode(_named.decode(_object(item, "a node")).metadata.name, item) for item in items)
+    named = _whole(_folded(listed).get("items", _NULL), "Nodes", "a node")
+    return tuple(SentNode(name, raw) for name, raw in named)
 
 
 def _preemption(body: bytes) -> ExtenderPreemptionArgs:
@@ -290,16 +288,21 @@ def _preemption(body: bytes) -> ExtenderPreemptionArgs:
         raise UnreadableError("the body has neither NodeNameToVictims nor NodeNameToMetaVictims")
     return ExtenderPreemptionArgs(
         _pod(members),
-        None if whole is None else {name: _victims(raw) for name, raw in _members.decode(whole).items()},
-        None if by_uid is None else {name: _metas(raw) for name, raw in _members.decode(by_uid).items()},
+        None if whole is None else _by_node(whole, "NodeNameToVictims", _victims),
+        None if by_uid is None else _by_node(by_uid, "NodeNameToMetaVictims", _metas),
     )
+
+
+def _by_node(listed: Raw, what: str, read: Callable[[Raw], T]) -> dict[str, T]:
+    members = _members.decode(listed)
+    _check_count(len(members), what)
+    return {name: read(raw) for name, raw in members.items()}
 
 
 def _victims(raw: Raw) -> Victims:
     members = _folded(raw)
-    pods = _raws.decode(members.get("pods", _NULL)) or ()
-    _check_count(len(pods), "Pods")
-    return Victims(tuple(_object(pod, "a victim") for pod in pods), _violations(members))
+    pods = _whole(members.get("pods", _NULL), "Pods", "a victim")
+    return Victims(tuple(pod for _, pod in pods), _violations(members))
 
 
 def _metas(raw: Raw) -> MetaVictims:
@@ -342,6 +345,15 @@ def _pod(members: Mapping[str, Raw]) -> Raw:
     if "pod" not in members:
         raise UnreadableError("the body has no Pod")
     return _object(members["pod"], "the Pod")
+
+
+def _whole(listed: bytes | Raw, what: str, each: str) -> Iterator[tuple[str, Raw]]:
+    """Yield the names and the JSON of the objects of a list."""
+    # First: a list of short values that are no objects takes thirty times its bytes as `Raw`.
+    named = _named.decode(listed) or ()
+    _check_count(len(named), what)
+    for one, raw in zip(named, _raws.decode(listed) or (), strict=True):
+        yield one.metadata.name, _object(raw, each)
 
 
 def _object(raw: Raw, what: str) -> Raw:

@@ -28,17 +28,30 @@ _TOKENS: Final = frozenset({"INT", "_COMMA"}).union(
 
 
 def missing_comma(problem: Problem) -> Diagnostic | None:
-    """Describe a right behind another one without a comma between them; None for other errors."""
-    if not is_complete(problem) or not is_among_rights(problem):
+    """Describe a right behind another one without a comma, or with `and`; None for other errors."""
+    if not is_among_rights(problem):
         return None
     end = problem.end_of_previous
-    if problem.word == "and":
-        fix = Fix("write `,`", (Edit(problem.locate(end, problem.span.end), ","),), Applicability.CERTAIN)
+    comma = Edit(problem.locate(end, end), ",")
+    if not is_complete(problem):
+        if problem.word != "and" or problem.tokens[-1].type != "_COMMA":
+            return None
+        fix = Fix("leave `and` out", (_without_word(problem),), Applicability.CERTAIN)
+    elif problem.word == "and":
+        # A comment may stand before it.
+        fix = Fix("write `,`", (comma, _without_word(problem)), Applicability.CERTAIN)
     elif problem.word in _STARTERS or _joined(problem.word):
-        fix = Fix("write `,` before it", (Edit(problem.locate(end, end), ","),), Applicability.CERTAIN)
+        fix = Fix("write `,` before it", (comma,), Applicability.CERTAIN)
     else:
         return None
     return Diagnostic(LangCode.UNEXPECTED, "rights have commas between them", problem.span, fixes=(fix,))
+
+
+def _without_word(problem: Problem) -> Edit:
+    """Leave out the word and the blanks behind it."""
+    start, end = problem.span.start, problem.span.end
+    rest = problem.text[end:]
+    return Edit(problem.locate(start, end + len(rest) - len(rest.lstrip(" \t"))), "")
 
 
 def is_among_rights(problem: Problem) -> bool:

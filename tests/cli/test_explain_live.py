@@ -134,6 +134,18 @@ def test_mistakes_of_an_address_are_told_beside_a_missing_cluster(
     assert "kubectl create token" in ended.stderr and "automount" not in ended.stderr
 
 
+def test_a_token_may_come_from_a_pipe() -> None:
+    """As with `--token-file <(kubectl create token me)`: it can be read once."""
+    read, write = os.pipe()
+    os.write(write, b"abc")
+    os.close(write)
+    ask = ("--server", "https://127.0.0.1:1", "--insecure", "--token-file", f"/dev/fd/{read}")
+    ended = kdsl("explain", "a/b", *ask)
+    os.close(read)
+    assert re.findall(r"error\[(K\d+)\]: no connection", ended.stderr) == ["K1155"]
+    assert "1 error\n" in ended.stderr
+
+
 def test_without_a_scheduler_the_objects_of_the_cluster_decide(site: Site) -> None:
     way = ("--kubeconfig", str(site.kubeconfig))
     ended = kdsl("explain", "report", "-n", "finance", *way, "-o", "json")

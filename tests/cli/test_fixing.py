@@ -220,6 +220,21 @@ def test_fixing_is_bounded(tmp_path: Path) -> None:
     assert [each.why for each in fixed.left] == ["the rules were checked often enough; run it again"]
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("tighten // no more\n    and  add scores", "tighten, // no more\n    add scores"),
+        ("tighten, and add scores", "tighten, add scores"),
+    ],
+)
+def test_rights_joined_by_a_word_keep_their_comments(written: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.kdsl"
+    text = 'kdsl 1\npackage a\n\nteam t {{\n  owns pod.namespace == "t"\n  may {}\n}}\n'
+    path.write_text(text.format(written))
+    assert "fixed" in kdsl("check", "--fix", str(path)).stderr
+    assert path.read_text() == text.format(expected)
+
+
 def test_a_configuration_is_fixed(tmp_path: Path) -> None:
     path = tmp_path / "kdsl.yaml"
     head = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import msgspec
@@ -98,7 +99,8 @@ def test_a_pod_that_nobody_can_count_with_is_refused(pod: bytes) -> None:
 
 
 _LARGE = {"metadata": {"name": "a", "labels": {"a": "x" * protocol.MOST_BYTES}}}
-_MANY = protocol.MOST_NODES + 2
+_MANY = protocol.MOST_NODES + 1
+_SHORT = {"metadata": {"name": ""}}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ _MANY = protocol.MOST_NODES + 2
         ),
         (
             protocol.read_args,
-            {"Pod": {}, "Nodes": {"items": [{}] * _MANY}},
+            {"Pod": {}, "Nodes": {"items": [_SHORT] * _MANY}},
             "Nodes has more than 100000 entries",
         ),
         (protocol.read_args, {"Pod": {}, "Nodes": {"items": [_LARGE]}}, "a node has more than"),
@@ -123,8 +125,13 @@ _MANY = protocol.MOST_NODES + 2
         ),
         (
             protocol.read_preemption,
-            {"Pod": {}, "NodeNameToVictims": {"n": {"Pods": [{}] * _MANY}}},
+            {"Pod": {}, "NodeNameToVictims": {"n": {"Pods": [_SHORT] * _MANY}}},
             "Pods has more than 100000 entries",
+        ),
+        (
+            protocol.read_preemption,
+            {"Pod": {}, "NodeNameToVictims": {str(key): {} for key in range(_MANY)}},
+            "NodeNameToVictims has more than 100000 entries",
         ),
         (
             protocol.read_preemption,
@@ -148,6 +155,33 @@ def test_a_small_text_cannot_take_much_memory(
     """Twenty million empty containers are 60 MiB of text, and more than 4 GiB as objects."""
     with pytest.raises(UnreadableError, match=said):
         read(msgspec.json.encode(body))
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (protocol.read_args, b'{"Pod":{},"Nodes":{"items":[%s0]}}'),
+        (protocol.read_preemption, b'{"Pod":{},"NodeNameToVictims":{"n":{"Pods":[%s0]}}}'),
+    ],
+)
+def test_a_list_of_what_is_no_object_is_given_up_at_its_start(
+    read: Callable[[bytes], object], body: bytes
+) -> None:
+    text = body % (b"0," * 500_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableError, match="Expected `object`, got `int`"):
+            read(text)
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_call_may_have_the_most_nodes() -> None:
+    named = protocol.read_args(msgspec.json.encode({"Pod": {}, "NodeNames": ["n"] * protocol.MOST_NODES}))
+    whole = {"Pod": {}, "Nodes": {"items": [_SHORT] * protocol.MOST_NODES}}
+    for args in (named, protocol.read_args(msgspec.json.encode(whole))):
+        assert len(args.names) == protocol.MOST_NODES
 
 
 def test_nulls_in_a_pod_are_absent() -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from kdsl.extender.gate import Gate, Limits
+from kdsl.extender.gate import SMALL, Gate, Limits
 from kdsl.extender.ports import NotReadyError, RefusedError
 from kdsl.extender.protocol import (
     AdmissionReview,
@@ -228,12 +228,12 @@ def test_a_body_that_is_too_large_is_not_read() -> None:
 
 def test_all_bodies_together_are_bounded() -> None:
     async def scenario() -> None:
-        async with serving(Limits(body=1000, bodies=1500)) as (told, gate, port):
+        async with serving(Limits(body=3 * SMALL, bodies=3 * SMALL)) as (told, gate, port):
             told.go.clear()
-            body = {**CALL, "Filler": " " * 800}
+            body = {**CALL, "Filler": " " * 2 * SMALL}
             first = asyncio.create_task(post(port, "/filter", body))
             await until(lambda: told.under_way == 1)
-            assert 800 < gate.bytes <= 1000
+            assert 2 * SMALL < gate.bytes <= 3 * SMALL
             reply = await post(port, "/filter", body)
             assert reply.status == 503 and "bytes" in reply.json["Error"]
             told.go.set()
@@ -252,6 +252,21 @@ def test_bodies_that_do_not_come_keep_no_other_call_away() -> None:
             assert (await post(port, "/filter", CALL)).status == 200
             for _, writer in slow:
                 writer.close()
+
+    run(scenario)
+
+
+def test_large_bodies_that_do_not_come_keep_no_usual_call_away() -> None:
+    async def scenario() -> None:
+        async with serving(Limits(bodies=2 * SMALL)) as (_, gate, port):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
+            writer.write(b" " * 2 * SMALL)
+            await until(lambda: gate.bytes == gate.limits.bodies)
+            assert (await post(port, "/filter", CALL)).status == 200
+            assert (await post(port, "/filter", {**CALL, "Filler": " " * SMALL})).status == 503
+            writer.close()
+            await until(lambda: gate.bytes == 0)
 
     run(scenario)
 

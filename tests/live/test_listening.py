@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from kdsl.live.endpoints import certificate_mistakes
 from kdsl.live.options import ServingOptions
 from kdsl.live.serving import listening
-from kdsl.live.serving.certificate import ServedCertificate, self_signed
+from kdsl.live.serving.certificate import LIFETIME, KeyPair, ServedCertificate, self_signed
 from kdsl.live.serving.listening import Bounds, Listener
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -99,6 +100,16 @@ def test_a_certificate_is_read_again_and_a_broken_one_changes_nothing(tmp_path: 
     asyncio.run(run())
 
 
+def test_a_certificate_of_another_version_is_served() -> None:
+    pair = self_signed(NOW)
+    version = b"\xa0\x03\x02\x01"
+    data = ssl.PEM_cert_to_DER_cert(pair.certificate.decode()).replace(version + b"\2", version + b"\1", 1)
+    served = ServedCertificate(KeyPair(ssl.DER_cert_to_PEM_cert(data).encode(), pair.key))
+    assert not served.has_expired(NOW)
+    assert not ServedCertificate(pair).has_expired(NOW)
+    assert ServedCertificate(self_signed(NOW - 2 * LIFETIME)).has_expired(NOW)
+
+
 def test_why_a_certificate_cannot_be_used(tmp_path: Path) -> None:
     one, other = self_signed(NOW), self_signed(NOW)
     secret = serialization.load_pem_private_key(one.key, None).private_bytes(
@@ -117,6 +128,14 @@ def test_why_a_certificate_cannot_be_used(tmp_path: Path) -> None:
     assert reason(one.certificate, other.key) == "the key belongs to another certificate"
     assert reason(b"x", one.key) == reason(one.certificate, b"") == "there is no certificate or key in PEM"
     assert reason(one.certificate, secret) == "the key has a password"
+    kind = rsa.generate_private_key(65537, 2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    assert reason(one.certificate, kind) == "the key belongs to another certificate"
+    chain = one.certificate + b"-----BEGIN CERTIFICATE-----\nAAAA\n"
+    assert reason(chain, one.key) == "a certificate or key in PEM breaks off"
+    damaged = chain + b"-----END CERTIFICATE-----\n"
+    assert reason(damaged, one.key) == "a certificate or key in PEM is damaged"
 
 
 def test_a_connection_that_does_not_finish_a_head_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

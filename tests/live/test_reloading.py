@@ -239,6 +239,8 @@ def test_a_changed_list_of_ignored_files_is_a_change(tmp_path: Path) -> None:
     assert not watch.has_changed()
     (tmp_path / ".kdslignore").write_text("!old/\n")
     assert watch.has_changed(), "the pattern is an error"
+    (tmp_path / ".kdslignore").write_text("!older/\n")
+    assert watch.has_changed(), "so is this one"
     (tmp_path / ".kdslignore").unlink()
     assert watch.has_changed() and not watch.has_changed()
 

@@ -276,7 +276,7 @@ def test_a_scheduler_that_may_not_ask_for_rights_logs_it_once(caplog: pytest.Log
     ]
 
 
-@pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70, ".."])
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70, "..", "ü..b"])
 def test_an_address_without_a_host_of_its_name(host: str) -> None:
     with pytest.raises(OSError) as caught:
         asyncio.run(Listener(Site().app, None).start(host, 0))

@@ -210,7 +210,9 @@ def test_a_service_that_is_not_there() -> None:
     ("sends", "reason"),
     [
         (b"", "remote end closed connection without response"),
-        (b"oops\r\n", "the answer is no HTTP: oops\r\n"),
+        (b"oops\r\n", "the answer is no HTTP: oops"),
+        (b"x" * 1000 + b"\r\n", f"the answer is no HTTP: {'x' * 100}"),
+        (b"HTTP/9 200 OK\r\n", "the answer is no HTTP: HTTP/9"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n", "the answer breaks off"),
     ],
 )

@@ -93,6 +93,8 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
     pattern = claim.files.pattern
     title = f"the pattern {pattern.raw} matches no rule file"
     value = str(pattern.value)
+    literal = next((each for each in "{[\\" if each in value), "")
+    as_itself = (f"`{literal}` stands for itself: a pattern has `*`, `**` and `?`",) if literal else ()
     is_odd = not _ODD_STEPS.isdisjoint(value.split("/"))
     if is_odd or not value.endswith(".kdsl"):
         help_: tuple[str, ...] = ('rule files end in `.kdsl`, as in `"teams/ml/**.kdsl"`',)
@@ -101,6 +103,7 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
         elif is_odd:
             # Locations are compared by their names, which have no such steps.
             help_ = ("patterns count from the folder of this file or the one above it",)
+        help_ = (*help_, *as_itself)
         yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, "no rule file", help=help_)
     elif not any(map(claim.covers, own)):
         near = _near(claim, unclaimed)
@@ -108,10 +111,8 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
             label, help_ = "else its files would be the platform's", did_you_mean(near[0], near)
         else:
             label = f"team `{claim.team.name}` has no file"
-            literal = next((each for each in "{[\\" if each in value), "")
-            help_ = ("check its folder as well, or add the line together with the first file of the team",)
-            if literal:
-                help_ = (f"`{literal}` stands for itself: a pattern has `*`, `**` and `?`",)
+            usual = "check its folder as well, or add the line together with the first file of the team"
+            help_ = as_itself or (usual,)
         yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, label, help=help_)
 
 

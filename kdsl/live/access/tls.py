@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +23,16 @@ CHECK_EVERY: Final = 10.0
 _REASONS: Final = {
     "pem lib": "there is no certificate or key in PEM",
     "no start line": "there is no certificate in PEM",
+    "bad end line": "a certificate or key in PEM breaks off",
+    "asn1 lib": "a certificate or key in PEM is damaged",
     "key values mismatch": "the key belongs to another certificate",
+    "ee key too small": "the key is too small",
+    # A key of another kind.
+    "no certificate assigned": "the key belongs to another certificate",
 }
-"""The reasons for parts of OpenSSL's texts."""
+"""The reasons for OpenSSL's texts."""
+_PLACE: Final = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
+"""What Python adds to OpenSSL's texts: the library, and a line of its own source."""
 
 Pem: TypeAlias = Path | bytes
 """A file, or its content."""
@@ -139,8 +147,8 @@ def _content(pem: Pem, what: str) -> bytes:
 
 def unusable_reason(error: OSError | ValueError) -> str:
     """Return why OpenSSL refuses a certificate or a key, or why its file cannot be read."""
-    text = reason_of(error)
-    return next((reason for known, reason in _REASONS.items() if known in text), text)
+    text = _PLACE.sub("", reason_of(error))
+    return _REASONS.get(text, text)
 
 
 def _unusable(what: str, pem: Pem, error: OSError | ValueError) -> InvalidInputError:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.file_policy import FoundFile
 from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
 
@@ -71,7 +72,12 @@ class FileWatch:
 
     def _poll(self) -> _Poll:
         files, problems = find_rule_files(self._named, (SUFFIX, TWIN_SUFFIX))
-        return _Poll(files, tuple(map(_stamp, files)), tuple(each.title for each in problems))
+        return _Poll(files, tuple(map(_stamp, files)), tuple(map(_told, problems)))
+
+
+def _told(problem: Diagnostic) -> str:
+    """Return an error with the text it is about: a text that is changed and still wrong is told again."""
+    return problem.title if problem.span is None else f"{problem.title}\n{problem.span.source.text}"
 
 
 def _digest(poll: _Poll) -> bytes:

@@ -115,7 +115,8 @@ class ServedCertificate:
         """Return whether the served certificate is no longer valid, as far as it can be read."""
         try:
             return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc < now
-        except ValueError:
+        except (ValueError, x509.InvalidVersion):
+            # OpenSSL serves some certificates that this library does not read, such as those of version 2.
             return False
 
     def refresh(self) -> bool:

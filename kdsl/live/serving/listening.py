@@ -199,6 +199,11 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Listen; `port` 0 takes a free one and stores it in `self.port`. Raises OSError."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            host.encode("idna")
+        except UnicodeError:
+            # A name without a form in ASCII: a socket raises TypeError, and stays open.
+            raise socket.gaierror(socket.EAI_NONAME, "name or service not known") from None
         listening = socket.create_server((host, port), family=family, backlog=self._backlog)
         # Head and body of an answer are written apart: without this, the body waits 40 ms for an ACK.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -71,29 +70,46 @@ class _Answered(msgspec.Struct, frozen=True, rename="camel"):
     diagnostics: tuple[_Problem, ...] = ()
 
 
-def address_mistakes(address: SchedulerAddress) -> tuple[Diagnostic, ...]:
-    """Return the mistakes of an address and of its files, for which no scheduler can be asked."""
-    found: list[Diagnostic] = []
-    with gathered(found):
-        _place(address)
-    with gathered(found):
-        _tls(address, time.monotonic)
-    with gathered(found):
-        _token(address, time.monotonic)
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class OpenedAddress:
+    """An address with its files, each of which is read once: it may be a pipe. `token` is None without a
+    token file.
+    """
+
+    url: str
+    place: ServerAddress
+    tls: Tls
+    token: TokenFile | None
+
+    @staticmethod
+    def of(address: SchedulerAddress) -> OpenedAddress:
+        """Read the files of an address; raise InvalidInputError with all mistakes."""
+        found: list[Diagnostic] = []
+        place: ServerAddress | None = None
+        tls: Tls | None = None
+        token: TokenFile | None = None
+        with gathered(found):
+            place = _place(address)
+        with gathered(found):
+            trust = Trust(address.authority, is_blind=address.is_insecure)
+            tls = Tls(trust, lambda: None, time.monotonic)
+        with gathered(found):
+            if address.token_file is not None:
+                token = TokenFile(address.token_file, time.monotonic, _GET_TOKEN)
+        if place is None or tls is None or found:
+            raise InvalidInputError(found)
+        return OpenedAddress(address.url, place, tls, token)
 
 
 async def ask_scheduler(
-    address: SchedulerAddress, access: Access | None, namespace: str, name: str, question: Question
+    address: OpenedAddress, access: Access | None, namespace: str, name: str, question: Question
 ) -> Explained:
     """Return the explanation of a pod from the scheduler at an address; `access` has the token to send.
 
     Raises InvalidInputError without an answer, after a refusal, or if the pod does not exist.
     """
-    clock = asyncio.get_running_loop().time
     credentials = await _credentials(address, access)
-    place, tls = _place(address), _tls(address, clock)
-    connection = Connection(Access(place, "", tls, credentials, address.url))
+    connection = Connection(Access(address.place, "", address.tls, credentials, address.url))
     path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
     request = HttpRequest("GET", path, query=question.pairs())
     try:
@@ -105,11 +121,10 @@ async def ask_scheduler(
     return _read(address, answer, f"{namespace}/{name}")
 
 
-async def _credentials(address: SchedulerAddress, access: Access | None) -> Credentials:
+async def _credentials(address: OpenedAddress, access: Access | None) -> Credentials:
     """Return the credentials to send: tokens only, since the scheduler accepts nothing else."""
-    token = _token(address, asyncio.get_running_loop().time)
-    if token is not None:
-        return token
+    if address.token is not None:
+        return address.token
     if access is None:
         title, where = "there is no token to show to the scheduler", address.url
     else:
@@ -117,14 +132,6 @@ async def _credentials(address: SchedulerAddress, access: Access | None) -> Cred
             return access.credentials
         title, where = "the user of the kubeconfig has no token to show to the scheduler", access.where
     raise InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(_GET_TOKEN,))])
-
-
-def _token(address: SchedulerAddress, clock: Callable[[], float]) -> TokenFile | None:
-    return None if address.token_file is None else TokenFile(address.token_file, clock, _GET_TOKEN)
-
-
-def _tls(address: SchedulerAddress, clock: Callable[[], float]) -> Tls:
-    return Tls(Trust(address.authority, is_blind=address.is_insecure), lambda: None, clock)
 
 
 def _place(address: SchedulerAddress) -> ServerAddress:
@@ -140,7 +147,7 @@ def _place(address: SchedulerAddress) -> ServerAddress:
     return ServerAddress(host, port or PORT, address.server_name)
 
 
-def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputError:
+def _no_answer(address: OpenedAddress, error: NoAnswerError) -> InvalidInputError:
     if "certificate" in error.reason:
         help_ = "name who signed it with `--server-ca`; where its port is forwarded, `--insecure` will do"
     else:
@@ -150,7 +157,7 @@ def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputE
     )
 
 
-def _read(address: SchedulerAddress, answer: HttpAnswer, pod: str) -> Explained:
+def _read(address: OpenedAddress, answer: HttpAnswer, pod: str) -> Explained:
     if answer.is_success:
         try:
             answered = msgspec.json.decode(answer.body, type=_Answered)
@@ -180,7 +187,7 @@ def _read(address: SchedulerAddress, answer: HttpAnswer, pod: str) -> Explained:
     raise _problem(AccessCode.NO_ANSWER, _text(answer), address.url, "")
 
 
-def _problems(address: SchedulerAddress, answer: HttpAnswer) -> tuple[Diagnostic, ...]:
+def _problems(address: OpenedAddress, answer: HttpAnswer) -> tuple[Diagnostic, ...]:
     try:
         found = msgspec.json.decode(answer.body, type=_Problems).diagnostics
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -20,6 +20,9 @@ _CHUNK: Final = 1 << 16
 MOST_BYTES: Final = 16 << 20
 _TIMES_ASKED: Final = 2
 """The limit of an answer is a constant plus this many times the size of the request, which may hold nodes."""
+_NO_HTTP: Final = (http.client.BadStatusLine, http.client.UnknownProtocol)
+_SHOWN: Final = 100
+"""The most characters of an answer in a message: such a line may have 64 KiB."""
 
 
 class ExtenderError(Exception):
@@ -147,8 +150,8 @@ def _decoded(answer: bytes) -> Any:
 def _why(error: Exception) -> str:
     if isinstance(error, http.client.IncompleteRead):
         return "the answer breaks off"
-    if isinstance(error, http.client.BadStatusLine) and not isinstance(error, OSError):
-        return f"the answer is no HTTP: {error}"
+    if isinstance(error, _NO_HTTP) and not isinstance(error, OSError):
+        return f"the answer is no HTTP: {str(error).strip()[:_SHOWN]}"
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return reason.lower() if reason else type(error).__name__
 

@@ -224,6 +224,7 @@ _UNMATCHED = [
     ("pp/**.kdsl", ["r/p/x.kdsl"], ""),
     ("teams/new/**.kdsl", [], ""),
     ("teams/{a,b}/*.kdsl", [], "`{` stands for itself: a pattern has `*`, `**` and `?`"),
+    ("teams/{a,b}/**", [], "`{` stands for itself: a pattern has `*`, `**` and `?`"),
     ("teams/[ab]/*.kdsl", [], "`[` stands for itself: a pattern has `*`, `**` and `?`"),
 ]
 
@@ -244,7 +245,7 @@ def test_a_pattern_without_a_file(pattern: str, files: list[str], meant: str) ->
         f'the pattern "{pattern}" matches no rule file',
     )
     assert problem.severity is Severity.ERROR
-    assert not meant or problem.help == (meant,)
+    assert not meant or problem.help[-1] == meant
 
 
 @pytest.mark.parametrize("pattern", ["/" * 50_000 + "x.kdsl", "*a" * 500 + "*.kdsl"])
