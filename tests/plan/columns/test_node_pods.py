@@ -16,7 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar.meter import Steps
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
@@ -25,7 +25,8 @@ from kdsl.plan.rules.score import ScoreError
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
 NODES = MIN_ROWS + 2
-TEXTS = st.sampled_from(["", "a", "b", "c"])
+# Comparing a long text may take steps.
+TEXTS = st.sampled_from(["", "a", "b", "c", "c" * 40])
 PODS = st.builds(
     lambda namespace, account, images, labels, priority, amounts: PodInfo(
         "p",
@@ -172,15 +173,36 @@ def test_filters_of_all_pods(
       let found = cluster.pods.filter(p, {condition})
       value found.size() * 100 + found.map(p, p.name).join(" ").indexOf("p1") + node.podCount
     """
+    columns, scalar = _both_answers(rule, pod, nodes)
+    assert columns == scalar
+
+
+@pytest.mark.parametrize("condition", [*INDEXED, "p.labels[?'app'] == pod.labels[?'app']"])
+@settings(deadline=None, max_examples=15)
+@given(PLACED, PODS, st.integers(1, 100))
+def test_filters_of_all_pods_take_the_same_steps(
+    condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, most: int
+) -> None:
+    _, nodes = _nodes(placed)
+    found = f"cluster.pods.filter(p, {condition}"
+    rule = f"value {found}).size() + {found} && p.priority < 9).size() + node.podCount"
+    columns, scalar = _both_answers(rule, pod, nodes, Steps(pod=most))
+    assert columns == scalar
+
+
+def _both_answers(
+    rule: str, pod: PodInfo, nodes: NodeSet, steps: Steps = DEFAULT_STEPS
+) -> tuple[object, object]:
+    """Return the scores, or the error, of a rule with macros at once, and with macros one by one."""
     answers = list[object]()
     for lower in (lower_macro, None):
-        program = score_program(rule, lower=lower)
+        program = score_program(rule, lower=lower, steps=steps)
         frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
         try:
             answers.append(list(program.scalar_scores(frame, nodes.nodes())))
         except ScoreError as error:
             answers.append(str(error))
-    assert answers[0] == answers[1]
+    return answers[0], answers[1]
 
 
 def test_filters_of_all_pods_ask_those_that_an_equality_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
