@@ -34,7 +34,7 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.equal_pods import Candidates, equal_pods, selected_pods
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import BodyColumns, Context
+from kdsl.plan.columns.rule import Context
 
 _MILLI: Final = 1_000
 """The scale of amounts in thousandths."""
@@ -178,7 +178,7 @@ def _kept_pods(
         equal_pods(expr.body, sought, variable.slot, at) if selector is None else selected_pods(selector)
     )
     if candidates is None:
-        if used is None or isinstance(at.rule, BodyColumns):
+        if used is None or at.rule.lowered.is_of_macro:
             # Without a further expression the scalar back end is as fast. In a macro over nodes, all of them
             # would take the steps of the one with the most pods, and the rule could run out later.
             return None

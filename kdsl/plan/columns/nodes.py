@@ -47,6 +47,7 @@ def lower_macro(
     read = [part for part in walk(expr.body) if isinstance(part, Var)]
     inner = frozenset(part.slot for part in read) - free_slots(expr.body) | {node}
     scope = BodyColumns(functions, node, inner, out.compile, out.needs)
+    scope.lowered.is_of_macro = True
     body = Lowering(scope).lower(expr.body)
     is_filter = is_of_view or expr.macro is not Macro.MAP
     result = _filtered if is_filter else _listed

@@ -190,13 +190,29 @@ def test_filters_of_all_pods_take_the_same_steps(
     assert columns == scalar
 
 
+@pytest.mark.parametrize(
+    "call", ["n.pods.filter(p, p.name.contains('z')).map(p, p.priority).sum()", "total(n)"]
+)
+def test_the_dearest_pod_is_not_paid_for_all_pods_of_all_nodes(call: str) -> None:
+    cache = cluster([NodeFacts(f"n{at}") for at in range(NODES)])
+    for at in range(10):
+        cache.add_pod(PodInfo(f"p{at}" * (8 if at else 800), node_name="n0"))
+    nodes = NodeSet.all(cache.snapshot())
+    fn = "fn total(n: AnyNode): int = n.pods.filter(p, p.name.contains('z')).map(p, p.priority).sum()"
+    rule = f"value cluster.nodes.map(n, {call}).sum() + cluster.nodes.map(n, 1 + {call}).max()"
+    # As many as all pods would pay, and not enough more for the second list.
+    for most in range(14_500, 14_700, 20):
+        columns, scalar = _both_answers(rule, PodInfo("p"), nodes, Steps(pod=most), fn)
+        assert columns == scalar
+
+
 def _both_answers(
-    rule: str, pod: PodInfo, nodes: NodeSet, steps: Steps = DEFAULT_STEPS
+    rule: str, pod: PodInfo, nodes: NodeSet, steps: Steps = DEFAULT_STEPS, fns: str = ""
 ) -> tuple[object, object]:
     """Return the scores, or the error, of a rule with macros at once, and with macros one by one."""
     answers = list[object]()
     for lower in (lower_macro, None):
-        program = score_program(rule, lower=lower, steps=steps)
+        program = score_program(rule, fns, lower, steps)
         frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
         try:
             answers.append(list(program.scalar_scores(frame, nodes.nodes())))
@@ -246,6 +262,8 @@ def test_sums_over_any_pods_and_numbers_of_pods_ask_no_node(monkeypatch: pytest.
     total = "node.pods.filter(p, p.priority <= pod.priority).map(p, p.requests['cpu']).sum()"
     assert _read(f"value {total} <= pod.requests['cpu'] ? 1 : 0", monkeypatch) == 0
     assert _read("value node.pods.size()", monkeypatch) == 0
+    fn = "fn total(n: Node): int = n.pods.filter(p, p.priority >= 0).map(p, p.priority).sum()"
+    assert _read("value total(node)", monkeypatch, fn) == 0
 
 
 def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -253,7 +271,7 @@ def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> 
     return _read(f"value node.pods.{macro}(p, {condition}) ? 1 : 0", monkeypatch)
 
 
-def _read(rule: str, monkeypatch: pytest.MonkeyPatch) -> int:
+def _read(rule: str, monkeypatch: pytest.MonkeyPatch, fns: str = "") -> int:
     labels = FrozenMap({"app": "a", "team": "b"})
     pod = PodInfo("p", "a", labels=labels, images=("x",), service_account="s")
     others = [
@@ -267,7 +285,7 @@ def _read(rule: str, monkeypatch: pytest.MonkeyPatch) -> int:
         for at in range(20)
     ]
     _, nodes = _nodes([(at % NODES, other) for at, other in enumerate(others)])
-    program = score_program(rule)
+    program = score_program(rule, fns)
     view = ClusterView(nodes.snapshot)
     # The first question makes the index.
     program.raw_scores(program.begin(pod, view, nodes), nodes)
