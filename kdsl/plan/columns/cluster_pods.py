@@ -63,6 +63,9 @@ def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compi
                 if value == first.default:
                     return None
                 found = list(pods.get(value, {}).values())
+                if 2 * len(found) > count:
+                    # The scalar back end asks them faster.
+                    return None
                 steps += _steps_of_others(pods, value, count, lambda pod: ask(pod)[1])
             for row, pod in found:
                 holds, taken = ask(pod)
