@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.change_log import ChangeLog
 from kdsl.base.frozen_map import FrozenMap
 
 
@@ -36,11 +37,11 @@ class ImageSpread:
     """The nodes of each image.
 
     The cache notes changes at once and applies them together with its snapshot: both then describe the same
-    moment. The `version` changes with the values of images.
+    moment. `changes` are the names of images whose values changed.
     """
 
     def __init__(self) -> None:
-        self.version = 0
+        self.changes = ChangeLog[str]()
         # The nodes of each image, with the size of the image there.
         self._homes: dict[str, dict[str, int]] = {}
         # The last version of each image that a node got.
@@ -59,7 +60,6 @@ class ImageSpread:
         for each in self._noted:
             self._take(*each)
         self._noted.clear()
-        self.version += 1
         return True
 
     def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
@@ -69,9 +69,11 @@ class ImageSpread:
             if not homes:
                 del self._homes[name]
                 self._images.pop(name, None)
+            self.changes.note(name, len(self._homes))
         for name, size in new.items():
             if old.get(name) != size:
                 self._homes.setdefault(name, {})[node] = size
+                self.changes.note(name, len(self._homes))
 
     def homes(self, name: str) -> tuple[Collection[str], list[NodeImage]]:
         """Return the nodes that have an image under a name, and the image on each: one object per size."""
@@ -81,7 +83,10 @@ class ImageSpread:
 
     def image(self, name: str, size: int) -> NodeImage:
         """Return an image of a node: equal values share one object. A node that left counts itself."""
-        count, known = len(self._homes.get(name, ())) or 1, self._images.get(name)
+        homes = self._homes.get(name)
+        if homes is None:
+            return NodeImage(size, 1)
+        count, known = len(homes), self._images.get(name)
         if known is None or known.size_bytes != size or known.node_count != count:
             known = self._images[name] = NodeImage(size, count)
         return known
@@ -90,28 +95,34 @@ class ImageSpread:
 class SpreadImages(FrozenMap[str, NodeImage]):
     """The images of a node, with the number of nodes that have each.
 
-    The values are made when they are read: many nodes have an image, and few of them are asked for it before
-    the next node gets it.
+    The values are made when they are read, and those of changed images again: many nodes have an image, and
+    few of them are asked for it before the next node gets it.
     """
 
     __slots__ = ("_made", "_sizes", "_spread")
 
-    def __init__(self, spread: ImageSpread, sizes: Mapping[str, int]) -> None:
+    def __init__(self, spread: ImageSpread, sizes: FrozenMap[str, int]) -> None:
         self.derived = None
-        self._spread, self._sizes = spread, sizes
+        self._spread, self._sizes = spread, sizes.entries
         self._made: tuple[int, dict[str, NodeImage]] = (-1, {})
 
-    def belongs_to(self, spread: ImageSpread, sizes: Mapping[str, int]) -> bool:
+    def belongs_to(self, spread: ImageSpread, sizes: FrozenMap[str, int]) -> bool:
         """Return whether the images have these sizes, and are counted there."""
-        return self._spread is spread and self._sizes == sizes
+        return self._spread is spread and self._sizes == sizes.entries
 
     @property
     def entries(self) -> Mapping[str, NodeImage]:  # type: ignore[override]
         version, made = self._made
-        if version != self._spread.version:
-            version, image = self._spread.version, self._spread.image
-            made = {name: image(name, size) for name, size in self._sizes.items()}
-            self._made = version, made
+        changes, sizes, image = self._spread.changes, self._sizes, self._spread.image
+        position = changes.position
+        if version != position:
+            changed = changes.since(version) if position - version < len(sizes) else None
+            if changed is None:
+                made = {name: image(name, size) for name, size in sizes.items()}
+            elif mine := sizes.keys() & changed:
+                # Another object: whoever iterates over the former one is not disturbed.
+                made = {**made, **{name: image(name, sizes[name]) for name in mine}}
+            self._made = position, made
         return made
 
     # The hot path: most rules read one image, or none.

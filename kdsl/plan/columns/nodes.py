@@ -25,11 +25,11 @@ from kdsl.eval.scalar.over_nodes import AtOnce, is_over_pods
 from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
+from kdsl.plan.columns.cluster_pods import filter_of_pods
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
-from kdsl.plan.columns.node_pods import filter_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
@@ -47,6 +47,7 @@ def lower_macro(
     read = [part for part in walk(expr.body) if isinstance(part, Var)]
     inner = frozenset(part.slot for part in read) - free_slots(expr.body) | {node}
     scope = BodyColumns(functions, node, inner, out.compile, out.needs)
+    scope.lowered.is_of_macro = True
     body = Lowering(scope).lower(expr.body)
     is_filter = is_of_view or expr.macro is not Macro.MAP
     result = _filtered if is_filter else _listed

@@ -55,12 +55,13 @@ class ScalarPart:
 @dataclass(slots=True)
 class Lowered:
     """The lowered parts so far: `let`s by slot and loop variables, functions by name and node parameter. Each
-    has the depth at which it was lowered.
+    has the depth at which it was lowered. `is_of_macro` holds for those of a macro over nodes, not of a rule.
     """
 
     lets: dict[tuple[int, frozenset[int]], tuple[Operand, int]] = field(default_factory=dict)
     bodies: dict[tuple[str, int], tuple[Operand, int]] = field(default_factory=dict)
     scalar_parts: list[ScalarPart] = field(default_factory=list)
+    is_of_macro: bool = False
 
 
 class ColumnScope(ABC):

@@ -274,6 +274,17 @@ def test_images_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> 
     assert infos[2].images["i0"] is infos[3].images["i0"]  # type: ignore[union-attr]
     assert hash(infos[2].images) == hash(infos[3].images)  # type: ignore[union-attr]
     assert infos[2].images.ordered[0] == ("i0", NodeImage(10, 50))
+    # Only changed images are made again.
+    made.clear()
+    shown, values = infos[2].images.items(), infos[3].images
+    cache.update_node(facts("n1", {"i0": 20, "i2": 10}))
+    cache.snapshot()
+    assert [dict(values)[name].node_count for name in ("i0", "i1", "i2", "i3")] == [50, 49, 50, 49]
+    assert dict(shown)["i1"].node_count == 50
+    made.clear()
+    assert values.get("i1") == NodeImage(10, 49)
+    assert infos[2].images.ordered == values.ordered
+    assert sorted(made) == ["i1", "i1", "i2", "i2"]
     # A node that lost its images counts itself.
     cache.remove_node("n1")
     cache.snapshot()

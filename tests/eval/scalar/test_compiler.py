@@ -280,7 +280,7 @@ def test_the_error_is_that_of_the_first_side(word: str) -> None:
 
 
 def test_images_of_nodes_cost_what_other_maps_do() -> None:
-    spread, sizes = ImageSpread(), {f"image-{number}": number for number in range(9)}
+    spread, sizes = ImageSpread(), FrozenMap({f"image-{number}": number for number in range(9)})
     images, wanted, left = SpreadImages(spread, sizes), Meter.of(100), Meter.of(100)
     spend_on([wanted], [FrozenMap(dict(images)), [FrozenMap(dict(images))]])
     spend_on([left], [images, [images]])

@@ -39,11 +39,13 @@ def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) ->
     return PredicateProgram(*checked_predicate(body, fns, steps))
 
 
-def score_program(body: str, fns: str = "", lower: LowerMacro | None = lower_macro) -> ScoreProgram:
+def score_program(
+    body: str, fns: str = "", lower: LowerMacro | None = lower_macro, steps: Steps = DEFAULT_STEPS
+) -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, CompiledFunctions(found.fns, lower=lower))
+    return ScoreProgram(rule, CompiledFunctions(found.fns, steps=steps, lower=lower))
 
 
 def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:

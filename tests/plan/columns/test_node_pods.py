@@ -16,7 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar.meter import Steps
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
@@ -25,7 +25,8 @@ from kdsl.plan.rules.score import ScoreError
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
 NODES = MIN_ROWS + 2
-TEXTS = st.sampled_from(["", "a", "b", "c"])
+# Comparing a long text may take steps.
+TEXTS = st.sampled_from(["", "a", "b", "c", "c" * 40])
 PODS = st.builds(
     lambda namespace, account, images, labels, priority, amounts: PodInfo(
         "p",
@@ -172,15 +173,52 @@ def test_filters_of_all_pods(
       let found = cluster.pods.filter(p, {condition})
       value found.size() * 100 + found.map(p, p.name).join(" ").indexOf("p1") + node.podCount
     """
+    columns, scalar = _both_answers(rule, pod, nodes)
+    assert columns == scalar
+
+
+@pytest.mark.parametrize("condition", [*INDEXED, "p.labels[?'app'] == pod.labels[?'app']"])
+@settings(deadline=None, max_examples=15)
+@given(PLACED, PODS, st.integers(1, 100))
+def test_filters_of_all_pods_take_the_same_steps(
+    condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, most: int
+) -> None:
+    _, nodes = _nodes(placed)
+    found = f"cluster.pods.filter(p, {condition}"
+    rule = f"value {found}).size() + {found} && p.priority < 9).size() + node.podCount"
+    columns, scalar = _both_answers(rule, pod, nodes, Steps(pod=most))
+    assert columns == scalar
+
+
+@pytest.mark.parametrize(
+    "call", ["n.pods.filter(p, p.name.contains('z')).map(p, p.priority).sum()", "total(n)"]
+)
+def test_the_dearest_pod_is_not_paid_for_all_pods_of_all_nodes(call: str) -> None:
+    cache = cluster([NodeFacts(f"n{at}") for at in range(NODES)])
+    for at in range(10):
+        cache.add_pod(PodInfo(f"p{at}" * (8 if at else 800), node_name="n0"))
+    nodes = NodeSet.all(cache.snapshot())
+    fn = "fn total(n: AnyNode): int = n.pods.filter(p, p.name.contains('z')).map(p, p.priority).sum()"
+    rule = f"value cluster.nodes.map(n, {call}).sum() + cluster.nodes.map(n, 1 + {call}).max()"
+    # As many as all pods would pay, and not enough more for the second list.
+    for most in range(14_500, 14_700, 20):
+        columns, scalar = _both_answers(rule, PodInfo("p"), nodes, Steps(pod=most), fn)
+        assert columns == scalar
+
+
+def _both_answers(
+    rule: str, pod: PodInfo, nodes: NodeSet, steps: Steps = DEFAULT_STEPS, fns: str = ""
+) -> tuple[object, object]:
+    """Return the scores, or the error, of a rule with macros at once, and with macros one by one."""
     answers = list[object]()
     for lower in (lower_macro, None):
-        program = score_program(rule, lower=lower)
+        program = score_program(rule, fns, lower, steps)
         frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
         try:
             answers.append(list(program.scalar_scores(frame, nodes.nodes())))
         except ScoreError as error:
             answers.append(str(error))
-    assert answers[0] == answers[1]
+    return answers[0], answers[1]
 
 
 def test_filters_of_all_pods_ask_those_that_an_equality_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,6 +262,8 @@ def test_sums_over_any_pods_and_numbers_of_pods_ask_no_node(monkeypatch: pytest.
     total = "node.pods.filter(p, p.priority <= pod.priority).map(p, p.requests['cpu']).sum()"
     assert _read(f"value {total} <= pod.requests['cpu'] ? 1 : 0", monkeypatch) == 0
     assert _read("value node.pods.size()", monkeypatch) == 0
+    fn = "fn total(n: Node): int = n.pods.filter(p, p.priority >= 0).map(p, p.priority).sum()"
+    assert _read("value total(node)", monkeypatch, fn) == 0
 
 
 def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -231,7 +271,7 @@ def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> 
     return _read(f"value node.pods.{macro}(p, {condition}) ? 1 : 0", monkeypatch)
 
 
-def _read(rule: str, monkeypatch: pytest.MonkeyPatch) -> int:
+def _read(rule: str, monkeypatch: pytest.MonkeyPatch, fns: str = "") -> int:
     labels = FrozenMap({"app": "a", "team": "b"})
     pod = PodInfo("p", "a", labels=labels, images=("x",), service_account="s")
     others = [
@@ -245,7 +285,7 @@ def _read(rule: str, monkeypatch: pytest.MonkeyPatch) -> int:
         for at in range(20)
     ]
     _, nodes = _nodes([(at % NODES, other) for at, other in enumerate(others)])
-    program = score_program(rule)
+    program = score_program(rule, fns)
     view = ClusterView(nodes.snapshot)
     # The first question makes the index.
     program.raw_scores(program.begin(pod, view, nodes), nodes)

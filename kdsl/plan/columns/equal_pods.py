@@ -1,0 +1,195 @@
+"""The placed pods for which a condition may be true, or false: a selector or an equality leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    CallOf,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import STRING, Type
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.eval.ir import free_slots, is_test, looked_up, operands
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.meter import has_weight, steps_of_value
+from kdsl.eval.scalar.pod_keys import PodFact
+from kdsl.eval.values import EvalError, Optional
+from kdsl.eval.views import attribute_of
+from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.rule import Context
+from kdsl.plan.counts.pod_index import Posting
+from kdsl.plan.counts.store import TallyStore
+
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame, Rows], tuple[Sequence[tuple[int, PodInfo]], int]]
+"""Returns the placed pods for which a condition may have the sought answer on some rows at least, with their
+rows, and a number of steps: another pod takes no more than that, or than one of these.
+"""
+
+_STRINGS: Final = Type("list", (STRING,))
+_MAP: Final = Type("map", (STRING, STRING))
+
+
+def selected_pods(selector: Closure) -> Candidates:
+    """Return the pods of the term or constraint that decides first."""
+
+    def selected(
+        snapshot: LiveSnapshot, frame: Frame, rows: Rows
+    ) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+        decider = selector(frame)
+        if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
+            raise NotColumnar
+        found = TallyStore.of(snapshot).matching(decider.selector)
+        if found is None:
+            raise NotColumnar
+        return found, 0
+
+    return selected
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """A comparison of a fact of pods with a value that all of them share. Pods without the key of the fact
+    have the default. Comparing two texts takes no steps.
+    """
+
+    fact: PodFact
+    default: str | None
+    value: TypedExpr
+
+    @property
+    def is_of_texts(self) -> bool:
+        return self.value.type == STRING
+
+
+def equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Candidates | None:
+    """Return the pods that are equal to a value in one fact, if only they may give the sought answer: true of
+    `fact == value && …`, false of `fact != value || …`.
+    """
+    equalities = [(each, at.rule.closure(each.value)) for each in _equalities(condition, sought, slot)]
+    if not equalities:
+        return None
+
+    def equal(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+        store, before, steps = TallyStore.of(snapshot), frame[-1].left, 0
+        rarest: Posting | None = None
+        for each, closure in equalities:
+            pods = store.pods_by(each.fact)
+            try:
+                value = closure(frame)
+            except EvalError:
+                continue  # the condition itself fails, or another part of it decides
+            if isinstance(value, Optional):
+                value = value.value
+            if not each.is_of_texts:
+                steps += pods.longest + steps_of_value(value) + steps_of_value(each.default)
+            # All pods without the key have the default.
+            if value != each.default:
+                posting = pods.get(value, {})
+                rarest = posting if rarest is None or len(posting) < len(rarest) else rarest
+        if rarest is None:
+            raise NotColumnar
+        # A value is read by at most four functions: the look-up, its default, and the comparison.
+        return list(rarest.values()), before - frame[-1].left + 4 * steps
+
+    return equal
+
+
+def _equalities(condition: TypedExpr, sought: bool, slot: int) -> Iterator[Equality]:
+    """Yield the equalities of which each decides: a pod that is not equal has the other answer.
+
+    They are preceded by other equalities and parts of constant cost only, so that the steps are known.
+    """
+    join, comparison = ("_&&_", "_==_") if sought else ("_||_", "_!=_")
+    parts = _parts(condition, join)
+    # A pod without the key of a fact must not fail the condition.
+    tested = {fact for part in parts if (fact := _tested(part, sought, slot)) is not None}
+    for part in parts:
+        equality = _equality(part, comparison, tested, slot)
+        if equality is not None:
+            yield equality
+        elif not _has_constant_cost(part):
+            return
+
+
+def first_equality(condition: TypedExpr, slot: int) -> Equality | None:
+    """Return the equality with which a condition begins, if it does."""
+    return _equality(_parts(condition, "_&&_")[0], "_==_", (), slot)
+
+
+def _parts(condition: TypedExpr, join: str) -> Sequence[TypedExpr]:
+    match condition:
+        case CallOf(function=function) if function == join:
+            return operands(condition)
+    return [condition]
+
+
+def _equality(part: TypedExpr, comparison: str, tested: Collection[PodFact], slot: int) -> Equality | None:
+    match part:
+        case CallOf(function=function, args=(left, right)) if (
+            function == comparison and left.type == right.type
+        ):
+            pass
+        case _:
+            return None
+    for one, other in ((left, right), (right, left)):
+        read, default = one, None
+        match one:
+            case CallOf(overload="optional_orValue_value", args=(optional, Const(value=str(value)))):
+                read, default = optional, value
+        fact = None if is_test(read) else _fact(read, slot)
+        if fact is None or slot in free_slots(other):
+            continue
+        if fact.key is None or fact in tested or read.type.name == "optional":
+            return Equality(fact, default, other)
+    return None
+
+
+def _has_constant_cost(expr: TypedExpr) -> bool:
+    """Return whether an expression takes the same steps for all pods."""
+    match expr:
+        case Const() | Var():
+            return True
+        case CallOf(overload="in_map", args=(Const(), table)):
+            return _has_constant_cost(table)
+        case CallOf(function=function, args=args) if has_weight(function, [arg.type for arg in args]):
+            return False
+        case CallOf() | FieldOf() | HasField() | KeyOf():
+            return all(map(_has_constant_cost, children(expr)))
+    return False
+
+
+def _tested(expr: TypedExpr, sought: bool, slot: int) -> PodFact | None:
+    """Return the fact of `key in pod.labels` and `has(pod.labels.key)`, or of `!(…)` if false is sought."""
+    if not sought:
+        match expr:
+            case CallOf(function="!_", args=(inner,)):
+                return _tested(inner, True, slot)
+        return None
+    return _fact(expr, slot) if is_test(expr) else None
+
+
+def _fact(expr: TypedExpr, slot: int) -> PodFact | None:
+    """Return the fact of the pod in `slot` that an expression reads or tests."""
+    match expr:
+        case FieldOf(operand=Var(slot=at)) if at == slot and expr.type in (STRING, _STRINGS):
+            attribute = attribute_of(expr.field)
+            return PodFact(attribute) if attribute in PodInfo.__struct_fields__ else None
+    match looked_up(expr):
+        case FieldOf(operand=Var(slot=at)) as table, Const(value=str(key)) if (
+            at == slot and table.type == _MAP
+        ):
+            return PodFact(attribute_of(table.field), key)
+    return None
