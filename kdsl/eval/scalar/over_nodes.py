@@ -24,9 +24,9 @@ Needs = Callable[[TypedExpr], frozenset[int]]
 """Returns the variables that an expression reads."""
 
 Lower = Callable[[Comprehension | Aggregate, "Compiler", int | None], AtOnce]
-"""Compiles a macro for all nodes at once; values that the nodes share are compiled by the compiler that it is
-given. A macro of a view and a quantifier are compiled as a `filter`. The number is the slot in which the
-answer that all nodes give to a filter is kept, if any.
+"""Compiles a macro for all nodes, or for all placed pods, at once. Values that they share are compiled by the
+compiler that it is given. A macro of a view and a quantifier are compiled as a `filter`. The number is the
+slot in which the answer that all nodes give to a filter is kept, if any.
 """
 
 QUANTIFIERS: Final[Mapping[Macro, Callable[[int, int], bool]]] = {

@@ -38,7 +38,9 @@ from kdsl.plan.compile.scope import CompiledFunctions
 def lower_macro(
     functions: CompiledFunctions, expr: Comprehension | Aggregate, out: Compiler, answer_slot: int | None
 ) -> AtOnce:
-    """Lower a macro over nodes, or one of a view that chooses nodes; all but `map` as `filter`."""
+    """Lower a macro over nodes, or one of a view that chooses nodes, all but `map` as `filter`; or a filter
+    of all placed pods.
+    """
     if isinstance(expr, Comprehension) and is_over_pods(expr):
         return filter_of_pods(functions, expr, out)
     is_of_view = isinstance(expr, Aggregate)
