@@ -277,7 +277,12 @@ def test_a_scheduler_that_may_not_ask_for_rights_logs_it_once(caplog: pytest.Log
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70, "..", "ü..b"])
-def test_an_address_without_a_host_of_its_name(host: str) -> None:
+def test_an_address_without_a_host_of_its_name(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bind(*_: object) -> None:
+        # Asking a name server would need one.
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
     with pytest.raises(OSError) as caught:
         asyncio.run(Listener(Site().app, None).start(host, 0))
     assert "not known" in address_reason(caught.value)

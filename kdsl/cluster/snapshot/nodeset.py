@@ -59,8 +59,10 @@ class NodeSet(Struct, frozen=True, eq=False):
             column = facts.key("labels", key)
             codes, count = column.digit(self.rows)
             if named is not None:
-                is_named = np.fromiter(map(named.__contains__, column.values), np.bool_, count)
-                codes = np.where(is_named.take(codes), codes, ABSENT)
+                # Values of these rows only: a hostname has as many as the cluster has nodes.
+                used, places = np.unique(codes, return_inverse=True)
+                is_named = np.array([column.values[code] in named for code in used.tolist()], np.bool_)
+                codes = np.where(is_named.take(places), codes, ABSENT)
             # Renumbering keeps the products small.
             numbers = np.unique(numbers * count + codes, return_inverse=True)[1]
         return self.by_numbers(numbers)

@@ -30,9 +30,9 @@ _REASONS: Final = {
     # A key of another kind.
     "no certificate assigned": "the key belongs to another certificate",
 }
-"""The reasons for OpenSSL's texts."""
+"""The reasons in plain words, by OpenSSL's text."""
 _PLACE: Final = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
-"""What Python adds to OpenSSL's texts: the library, and a line of its own source."""
+"""The parts of a text that Python adds to OpenSSL's: the library, and a line of Python's own source."""
 
 Pem: TypeAlias = Path | bytes
 """A file, or its content."""

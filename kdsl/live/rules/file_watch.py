@@ -72,10 +72,10 @@ class FileWatch:
 
     def _poll(self) -> _Poll:
         files, problems = find_rule_files(self._named, (SUFFIX, TWIN_SUFFIX))
-        return _Poll(files, tuple(map(_stamp, files)), tuple(map(_told, problems)))
+        return _Poll(files, tuple(map(_stamp, files)), tuple(map(_text_of, problems)))
 
 
-def _told(problem: Diagnostic) -> str:
+def _text_of(problem: Diagnostic) -> str:
     """Return an error with the text it is about: a text that is changed and still wrong is told again."""
     return problem.title if problem.span is None else f"{problem.title}\n{problem.span.source.text}"
 

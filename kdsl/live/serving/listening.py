@@ -106,12 +106,12 @@ class BoundedProtocol(H11Protocol):
         waiting = [each for each in ours if each._is_idle() or each.cycle.more_body]
         if not waiting:
             return False
-        oldest = min(waiting, key=BoundedProtocol._worth)
+        oldest = min(waiting, key=BoundedProtocol._rank)
         others.discard(oldest)
         oldest.transport.abort()
         return True
 
-    def _worth(self) -> tuple[bool, float]:
+    def _rank(self) -> tuple[bool, float]:
         """Return the order in which connections end: those that wait longest for a complete request, then
         those that had one and are idle.
         """

@@ -30,10 +30,10 @@ from kdsl.eval.values import EvalError, Optional
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.rule import Context
-from kdsl.plan.counts.pod_index import Posting
+from kdsl.plan.counts.pod_index import Located, Posting
 from kdsl.plan.counts.store import TallyStore
 
-Candidates: TypeAlias = Callable[[LiveSnapshot, Frame, Rows], tuple[Sequence[tuple[int, PodInfo]], int]]
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame, Rows], tuple[Sequence[Located], int]]
 """Returns the placed pods for which a condition may have the sought answer on some rows at least, with their
 rows, and a number of steps: another pod takes no more than that, or than one of these.
 """
@@ -45,9 +45,7 @@ _MAP: Final = Type("map", (STRING, STRING))
 def selected_pods(selector: Closure) -> Candidates:
     """Return the pods of the term or constraint that decides first."""
 
-    def selected(
-        snapshot: LiveSnapshot, frame: Frame, rows: Rows
-    ) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    def selected(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[Located], int]:
         decider = selector(frame)
         if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
             raise NotColumnar
@@ -82,7 +80,7 @@ def equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Ca
     if not equalities:
         return None
 
-    def equal(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+    def equal(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[Located], int]:
         store, before, steps = TallyStore.of(snapshot), frame[-1].left, 0
         rarest: Posting | None = None
         for each, closure in equalities:

@@ -35,6 +35,7 @@ from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.equal_pods import Candidates, equal_pods, selected_pods
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import Context
+from kdsl.plan.counts.pod_index import Located
 
 _MILLI: Final = 1_000
 """The scale of amounts in thousandths."""
@@ -229,12 +230,12 @@ def _keeping(
     return keep
 
 
-def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
+def _some_pod(snapshot: LiveSnapshot) -> list[Located]:
     row = int(snapshot.pod_counts.argmax())
     return [(row, snapshot.info(row).pods[0])]
 
 
-def _all_pods(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+def _all_pods(snapshot: LiveSnapshot, frame: Frame, rows: Rows) -> tuple[Sequence[Located], int]:
     """Return all pods of the asked nodes."""
     nodes = zip(rows.tolist(), snapshot.infos(rows), strict=True)
     return [(row, pod) for row, node in nodes for pod in node.pods], 0

@@ -17,7 +17,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.pod_keys import PodFacts
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
-from kdsl.plan.counts.pod_index import PodIndex, PodsByFact
+from kdsl.plan.counts.pod_index import Located, PodIndex, PodsByFact
 
 MAX_POD_KEYS: Final = 1024
 """The most pod keys for which a tally keeps answers."""
@@ -73,7 +73,7 @@ class Measure:
                 return None
         return nodes, steps
 
-    def selected(self, index: PodIndex) -> Sequence[tuple[int, PodInfo]] | None:
+    def selected(self, index: PodIndex) -> Sequence[Located] | None:
         """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
         by_key = self._by_key(index)
         if by_key is not None:
@@ -102,7 +102,7 @@ class Measure:
         is_shared = len(found) * _SHARING <= sum(map(len, found.values()))
         return found if is_shared and len(found) <= _MOST_KEYS else None
 
-    def _unlike_most(self, by_key: PodsByFact) -> list[tuple[int, PodInfo]] | None:
+    def _unlike_most(self, by_key: PodsByFact) -> list[Located] | None:
         """Return the pods that count, or that take other steps than most pods; None if a count fails."""
         answers: list[tuple[int, int]] = []
         zeros: Counter[int] = Counter()

@@ -11,14 +11,13 @@ from msgspec import Struct
 
 from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.objects.label_selectors import LabelSelector
-from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure
-from kdsl.plan.counts.pod_index import PodIndex, PodsByFact
+from kdsl.plan.counts.pod_index import Located, PodIndex, PodsByFact
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
 from kdsl.plan.counts.term_tally import TermSums, TermTally
@@ -75,7 +74,7 @@ class TallyStore:
             tally = tally or self._kept(key, partial(Tally, measure.key))
             return tally.sums(snapshot, self._arrivals, self._pods, measure)
 
-    def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
+    def matching(self, selector: LabelSelector) -> list[Located] | None:
         """Return the pods that may match a selector, with their rows; None if that would be most pods."""
         with self._lock:
             self._catch_up()
