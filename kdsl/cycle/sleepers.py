@@ -8,10 +8,12 @@ it, however many they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
 from kdsl.cycle.waking import (
@@ -24,7 +26,7 @@ from kdsl.cycle.waking import (
     waits_of,
 )
 from kdsl.hooks.table import HookTable
-from kdsl.hooks.wake import QueueingHint
+from kdsl.hooks.wake import QueueingHint, Wake
 
 Kind = tuple[Hashable, ...]
 """The values that the hint of each plugin reads of a pod."""
@@ -33,31 +35,66 @@ Answers = dict[tuple[QueueingHint, Hashable], bool]
 """The answers of hints about one event, by what they read of a pod."""
 
 
+class _Question(NamedTuple):
+    """The values that a hint reads of the pods of a group, one pod of each, and the number of each kind's."""
+
+    values: Sequence[Hashable]
+    pods: tuple[PodInfo, ...]
+    numbers: Sequence[int]
+
+
 class _Group(Struct, eq=False):
     """The pods of a profile that the same plugins rejected or gated, by kind."""
 
     table: HookTable | None
     plugins: tuple[str, ...]
     waits: Waits
-    kinds: dict[Kind, dict[str, PendingPod]]
+    kinds: dict[Kind, dict[str, PendingPod]] = {}
+    # By the place of the hint in `waits`, until a pod comes or goes.
+    questions: dict[int, _Question] = {}
 
     def woken(self, event: ClusterEvent, known: Answers) -> Iterator[tuple[PendingPod, Urgency]]:
         """Yield the pods that an event wakes."""
-        concerned = [each for each in enumerate(self.waits) if each[1][0].concerns(event)]
-        if not concerned:
-            return
-        for kind, pods in self.kinds.items():
-            pod = next(iter(pods.values())).queued.pod
-            for place, (wake, urgency) in concerned:
-                if wake.hint is not None:
-                    question = wake.hint, kind[place]
-                    is_worth_it = known.get(question)
-                    if is_worth_it is None:
-                        is_worth_it = known[question] = wake.is_worth_it(pod, event)
-                    if not is_worth_it:
-                        continue
-                yield from ((each, urgency) for each in pods.values() if is_affected(each, event))
-                break
+        urgencies: dict[int, Urgency] = {}
+        for place, (wake, urgency) in enumerate(self.waits):
+            if len(urgencies) < len(self.kinds) and wake.concerns(event):
+                for number in self._helped(place, wake, event, known):
+                    urgencies.setdefault(number, urgency)
+        if urgencies:
+            for number, pods in enumerate(self.kinds.values()):
+                if number in urgencies:
+                    yield from (
+                        (each, urgencies[number]) for each in pods.values() if is_affected(each, event)
+                    )
+
+    def _helped(self, place: int, wake: Wake, event: ClusterEvent, known: Answers) -> Iterable[int]:
+        """Return the numbers of the kinds for which an event is worth another attempt by one plugin."""
+        hint = wake.hint
+        if hint is None:
+            return range(len(self.kinds))
+        values, pods, numbers = self._question(place)
+        answers: Sequence[bool]
+        if wake.hints is not None:
+            answers = wake.are_worth_it(pods, event)
+        else:
+            keys = [(hint, value) for value in values]
+            for key, pod in zip(keys, pods, strict=True):
+                if key not in known:
+                    known[key] = wake.is_worth_it(pod, event)
+            answers = [known[key] for key in keys]
+        if not any(answers):
+            return ()
+        return [number for number, value in enumerate(numbers) if answers[value]]
+
+    def _question(self, place: int) -> _Question:
+        found = self.questions.get(place)
+        if found is None:
+            known: dict[Hashable, int] = {}
+            numbers = [known.setdefault(kind[place], len(known)) for kind in self.kinds]
+            firsts = dict(zip(reversed(numbers), reversed(self.kinds.values()), strict=True))
+            pods = [next(iter(firsts[number].values())).queued.pod for number in range(len(known))]
+            found = self.questions[place] = _Question(tuple(known), tuple(pods), numbers)
+        return found
 
 
 class Sleepers:
@@ -91,9 +128,10 @@ class Sleepers:
         group = self._groups.get(name)
         if group is None:
             plugins = pending.rejectors.all if refusal is None else (refusal.plugin,)
-            group = self._groups[name] = _Group(table, plugins, waits_of(pending, table), {})
+            group = self._groups[name] = _Group(table, plugins, waits_of(pending, table))
         kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
         group.kinds.setdefault(kind, {})[key] = pending
+        group.questions.clear()
         self._places[key] = (name, kind)
         if pending.promised and refusal is None:
             self._promised.setdefault(pending.promised, {})[key] = pending
@@ -108,8 +146,10 @@ class Sleepers:
 
     def _leave(self, key: str) -> None:
         name, kind = self._places[key]
-        kinds = self._groups[name].kinds
+        group = self._groups[name]
+        kinds = group.kinds
         pending = kinds[kind].pop(key)
+        group.questions.clear()
         nominated = self._promised.get(pending.promised, {})
         if nominated.pop(key, None) is not None and not nominated:
             del self._promised[pending.promised]

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
-from typing import TYPE_CHECKING
+from typing import Final
 
 from kdsl.base.by_identity import ByIdentity
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.wake import QueueingHint, Wake, Wakes
 
-if TYPE_CHECKING:
-    from kdsl.cluster.objects.pod import PodInfo
+Groups = list[tuple[list[int], tuple[PodInfo, ...]]]
+"""Groups of pods, each with the places of its pods."""
+_QUESTIONS: Final = 8
 
-FindEvictable = Callable[["PodInfo", Sequence["PodInfo"]], Sequence["PodInfo"]]
+FindEvictable = Callable[[PodInfo, Sequence[PodInfo]], Sequence[PodInfo]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class _Thinning:
         self.signature = evictable.signature
         self._find = evictable.find
         self._known = ByIdentity[ClusterEvent, dict[Hashable, ClusterEvent]](lambda event: {}, 1)
+        self._groups = ByIdentity[tuple[PodInfo, ...], Groups](self._grouped, _QUESTIONS)
 
     def thinned(self, pod: PodInfo, event: ClusterEvent) -> ClusterEvent:
         """Return the event without the pods that `pod` may evict; the same one if there are none, or if
@@ -57,6 +60,19 @@ class _Thinning:
             if kind is not None:
                 known[kind] = found
         return found
+
+    def groups_of(self, pods: tuple[PodInfo, ...]) -> Groups:
+        """Return the pods in groups that may evict the same ones."""
+        return self._groups.of(pods)
+
+    def _grouped(self, pods: tuple[PodInfo, ...]) -> Groups:
+        if self.signature is None:
+            return [([place], (pod,)) for place, pod in enumerate(pods)]
+        places: dict[Hashable, list[int]] = {}
+        for place, kind in enumerate(map(self.signature, pods)):
+            # Of pods without a signature no two may evict the same ones.
+            places.setdefault((place,) if kind is None else (0, kind), []).append(place)
+        return [(each, tuple([pods[place] for place in each])) for each in places.values()]
 
     def _without(self, pod: PodInfo, node: NodeInfo | None) -> NodeInfo | None:
         if node is None or not node.pods:
@@ -95,4 +111,13 @@ def _beside(wake: Wake, thinning: _Thinning) -> Wake:
         values = (signature and signature(pod), thinning.signature and thinning.signature(pod))
         return None if None in values else values
 
-    return Wake(wake.patterns, thinned_hint, joined)
+    def thinned_hints(pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
+        found = [False] * len(pods)
+        for places, some in thinning.groups_of(pods):
+            thinned = thinning.thinned(some[0], event)
+            if thinned is not event:
+                for place, answer in zip(places, wake.are_worth_it(some, thinned), strict=True):
+                    found[place] = answer
+        return found
+
+    return Wake(wake.patterns, thinned_hint, joined, thinned_hints)

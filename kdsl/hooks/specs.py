@@ -160,6 +160,14 @@ class SchedulingHooks:
         raise NotImplementedError
 
     @hookspec
+    def queueing_hints(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
+        """Return `queueing_hint` for each of several pods, for a plugin that answers faster for all at once.
+
+        It is the same tuple while the same pods sleep.
+        """
+        raise NotImplementedError
+
+    @hookspec
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return the values of `pod` that `queueing_hint` reads, and `find_victims`, so that they are asked
         once for pods with equal values.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from kdsl.hooks.manager import Registration
 
 QueueingHint = Callable[["PodInfo", "ClusterEvent"], bool]
+QueueingHints = Callable[[tuple["PodInfo", ...], "ClusterEvent"], Sequence[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
     """The events that can change one plugin's answer, and its hint about them; without a hint all of them
-    count. `signature` returns the values of a pod that the hint reads.
+    count. `signature` returns the values of a pod that the hint reads; `hints` asks about several pods.
     """
 
     patterns: tuple[EventPattern, ...] = EVERYTHING
     hint: QueueingHint | None = None
     signature: Callable[[PodInfo], Hashable] | None = None
+    hints: QueueingHints | None = None
 
     def concerns(self, event: ClusterEvent) -> bool:
         """Return whether the event matches one of the patterns."""
@@ -42,6 +44,16 @@ class Wake:
             return bool(self.hint(pod, event))
         except Exception:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
             return True
+
+    def are_worth_it(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
+        """Return `is_worth_it` for each of several pods. Hints that raise, or are too few, count as True."""
+        if self.hints is None:
+            return [self.is_worth_it(pod, event) for pod in pods]
+        try:
+            answers = self.hints(pods, event)
+            return answers if len(answers) == len(pods) else (True,) * len(pods)
+        except Exception:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
+            return (True,) * len(pods)
 
     def kind_of(self, pod: PodInfo) -> Hashable:
         """Return a value that is equal for pods about which the hint has equal answers."""
@@ -66,6 +78,8 @@ _REJECTING = frozenset(
 )
 """Hooks of plugins that can keep a pod waiting."""
 
+_HINTS = ("queueing_hint", "hint_signature", "queueing_hints")
+
 Wakes = Mapping[str, tuple[Wake, ...]]
 """By the name in verdicts: rules of two packages may share one."""
 
@@ -80,8 +94,8 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         wake = UNDECLARED
         if "events" in entry.hooks:
             try:
-                hint, signature = map(entry.optional_hook, ("queueing_hint", "hint_signature"))
-                wake = Wake(merged(entry.hook("events")()), hint, signature)
+                hint, signature, hints = map(entry.optional_hook, _HINTS)
+                wake = Wake(merged(entry.hook("events")()), hint, signature, hints)
             except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
                 problems.append(unusable(entry.name, "events", cause))
         found[entry.name] = (*found.get(entry.name, ()), wake)

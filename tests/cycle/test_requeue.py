@@ -281,6 +281,32 @@ def test_a_hint_is_asked_once_for_pods_that_are_equal_to_it(clock: ManualClock) 
     assert "default/d" not in queue.unschedulable
 
 
+@pytest.mark.parametrize("answers", [[True, False, True], [], None, [True] * 4])
+def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: Any) -> None:
+    """One that fails, or has another number of answers, wakes all pods."""
+    asked: list[list[str]] = []
+
+    def hints(pods: Any, event: ClusterEvent) -> Any:
+        asked.append([each.name for each in pods])
+        return answers
+
+    picky = plugin(
+        events=lambda: (EventPattern(Resource.NODE),),
+        queueing_hint=lambda pod, event: False,
+        queueing_hints=hints,
+        hint_signature=lambda pod: pod.labels["size"],
+        filter=lambda: None,
+    )
+    queue = queue_of(clock, Picky=picky)
+    for name, size in (("a", "1"), ("b", "2"), ("c", "3"), ("d", "2")):
+        queue.add(pod(name, labels={"size": size}))
+        fail(queue, Rejectors(("Picky",)))
+    queue.notice(NODE_ADDED)
+    assert asked == [["a", "b", "c"]]
+    asleep = ["default/b", "default/d"] if answers == [True, False, True] else []
+    assert list(queue.unschedulable) == asleep
+
+
 def test_a_gate_is_looked_at_again_for_its_own_events_only(clock: ManualClock) -> None:
     looked: list[str] = []
 

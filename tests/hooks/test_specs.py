@@ -88,6 +88,7 @@ def test_every_hook_is_called_by_the_cycle() -> None:
     hooks |= {"choose_candidate": choose, "may_have_victims": may_have_victims}
     hooks["queue_sort"] = note("queue_sort", 0)
     hooks |= {"backoff": note("backoff", Backoff()), "events": note("events", EVERYTHING)}
+    hooks["queueing_hints"] = note("queueing_hints", [False])
     picky = plugin(reserve=lambda pod: Status(Code.UNSCHEDULABLE) if pod.name == "unlucky" else None)
     per_node = plugin(filter_node=note("filter_node"), score_node=note("score_node", 1))
     plugins = {"All": plugin(**hooks), "PerNode": per_node, "Picky": picky}
@@ -106,4 +107,5 @@ def test_every_hook_is_called_by_the_cycle() -> None:
 
     assert outcomes == [Outcome.PLACED, Outcome.UNSCHEDULABLE, Outcome.UNSCHEDULABLE]
     cache.remove_node("n1")
+    engine.queue.update(pod("giant", labels={"a": "b"}))
     assert set(hook_names()) - FOR_EXPLANATIONS == called

@@ -8,8 +8,12 @@ another pod and raise Untraceable.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import Resources
@@ -90,6 +94,27 @@ class InputResources(Resources):
 for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine", "__eq__"):
     # Recorded amounts cannot be added or compared as a whole.
     setattr(InputResources, _name, refuse)
+
+
+class PodRows:
+    """Pods with one signature of tapes as rows, with columns of their amounts."""
+
+    def __init__(self, signature: Hashable, pods: Sequence[PodInfo]) -> None:
+        self.signature = signature
+        self.pods = pods
+        self._amounts: dict[tuple[str, str], NDArray[np.int64]] = {}
+
+    def __len__(self) -> int:
+        return len(self.pods)
+
+    def amounts(self, attribute: str, resource: str) -> NDArray[np.int64]:
+        """Return the amount of a resource of each pod, at most an int64."""
+        found = self._amounts.get((attribute, resource))
+        if found is None:
+            of_pods: map[Resources] = map(attrgetter(attribute), self.pods)
+            amounts = [each.amount(resource) for each in of_pods]
+            found = self._amounts[attribute, resource] = np.array(amounts, np.int64)
+        return found
 
 
 def pod_with_inputs(pod: PodInfo, trace: OperationTrace, attributes: tuple[str, ...]) -> PodInfo:

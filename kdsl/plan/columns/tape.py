@@ -19,6 +19,7 @@ import numpy as np
 
 from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.resources import Resources
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -26,9 +27,9 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
-from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
+from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, Mask, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.pod_inputs import pod_with_inputs
+from kdsl.plan.columns.pod_inputs import PodRows, pod_with_inputs
 from kdsl.plan.columns.traced import (
     UNREADABLE,
     Applied,
@@ -40,6 +41,7 @@ from kdsl.plan.columns.traced import (
     Untraceable,
     amounts,
     bounds,
+    cell_of,
 )
 
 MAX_SIGNATURES: Final = 128
@@ -70,6 +72,11 @@ class RuleTapes:
         tapes = Tapes(self, sorted(word for word in reads if word.startswith(_POD)), evaluate)
         self._parts.append(tapes if is_stable else None)
         return tapes if is_stable else None
+
+    @property
+    def whole(self) -> Tapes[Any] | None:
+        """The tapes of a rule with one part, None if that has none."""
+        return self._parts[0] if len(self._parts) == 1 else None
 
     def are_known(self, frame: Frame) -> bool:
         """Return whether all parts have tapes for the pod of a frame."""
@@ -156,6 +163,43 @@ class Tape(Generic[M]):
                 if not 0 <= amount <= largest:
                     return None
                 add(amount)
+        self._run(cells)
+        for mask, of_all, outcome in self.guards:
+            found = cells[mask].all() if of_all else cells[mask].any()
+            if found != outcome:
+                return None
+        batch.spend(self.cost)
+        return [cells[output] for output in self.outputs]
+
+    def play_for_pods(self, pods: PodRows, node: NodeInfo) -> tuple[list[Any], Mask] | None:
+        """Return the outputs for pods at one node, whose amounts take the place of the columns, and for which
+        pods they hold; None for no pod.
+        """
+        loaded: dict[ColumnKey, int] = {}
+        for load in self.known:
+            least, largest = load.range
+            loaded[load.place] = cell = cell_of(node, load.place)
+            if not least <= cell <= largest:
+                return None
+        holds = np.ones(len(pods), np.bool_)
+        cells: list[Any] = [np.int64(loaded[place]) for place in self.loads]
+        cells += self.constants
+        for attribute, parts in self.inputs:
+            for resource, most in parts:
+                amounts_of = pods.amounts(attribute, resource)
+                holds &= (amounts_of >= 0) & (amounts_of <= most)
+                cells.append(amounts_of)
+        with np.errstate(all="ignore"):
+            self._run(cells)
+        # The recorded rows are an example for a guard about some row. One about all rows must hold for each.
+        for mask, of_all, outcome in self.guards:
+            if of_all is outcome:
+                holds &= cells[mask] if of_all else ~cells[mask]
+        return [cells[output] for output in self.outputs], holds
+
+    def _run(self, cells: list[Any]) -> None:
+        """Append the results of the steps."""
+        add = cells.append
         for function, one, two, three in self.steps:
             if three >= 0:
                 add(function(cells[one], cells[two], cells[three]))
@@ -163,12 +207,6 @@ class Tape(Generic[M]):
                 add(function(cells[one], cells[two]))
             else:
                 add(function(cells[one]))
-        for mask, of_all, outcome in self.guards:
-            found = cells[mask].all() if of_all else cells[mask].any()
-            if found != outcome:
-                return None
-        batch.spend(self.cost)
-        return [cells[output] for output in self.outputs]
 
 
 _RANKS: Final = {Load: 0, np.ndarray: 1, Input: 2, Applied: 3}
@@ -212,7 +250,7 @@ class Tapes(Generic[M]):
 
     def are_known(self, pod: PodInfo) -> bool:
         """Return whether there is a tape for the signature of a pod."""
-        return bool(self._tapes.get(self._signature(pod)))
+        return bool(self._tapes.get(self.signature(pod)))
 
     def play(self, batch: Batch) -> tuple[list[Array], M] | None:
         """Return the result for a batch; None if there is no tape."""
@@ -220,7 +258,7 @@ class Tapes(Generic[M]):
         if not isinstance(snapshot, LiveSnapshot):
             return None
         pod = batch.frame[self._rule.pod]
-        signature = self._signature(pod)
+        signature = self.signature(pod)
         known = self._tapes.get(signature)
         if known is None:
             # The first evaluation is not recorded, as its signature may never come again.
@@ -243,7 +281,30 @@ class Tapes(Generic[M]):
         self._tapes[signature] = [new, *current]
         return found, new.meaning
 
-    def _signature(self, pod: PodInfo) -> Hashable:
+    def masks_for_pods(
+        self, pods: PodRows, node: NodeInfo, most: int, batch: Callable[[], Batch]
+    ) -> tuple[Mask, Mask]:
+        """Return whether any recorded mask is true for pods of one signature at one node, and for which pods
+        that is known within `most` steps. `batch` returns a batch of one of the pods, to record one.
+        """
+        known = self._tapes.get(pods.signature)
+        if not known and known is not _CLOSED:
+            asked = batch()
+            assert isinstance(asked.snapshot, LiveSnapshot)
+            with np.errstate(all="ignore"):
+                new = self._record(asked, asked.snapshot, asked.frame[self._rule.pod])
+            known = self._tapes.keep(pods.signature, _CLOSED if new is None else [new])
+        found, is_known = np.zeros((2, len(pods)), np.bool_)
+        for tape in known:
+            played = tape.play_for_pods(pods, node) if tape.cost <= most else None
+            if played is not None:
+                masks, holds = played
+                for mask in masks:
+                    found |= mask & holds & ~is_known
+                is_known |= holds
+        return found, is_known
+
+    def signature(self, pod: PodInfo) -> Hashable:
         """Return the parts of the pod, apart from amounts, that determine the operations."""
         values = self._read(pod)
         if values.__class__ is not tuple or len(self._fields) == 1:

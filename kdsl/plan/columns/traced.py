@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.plan.columns.ranges import (
@@ -49,6 +50,13 @@ def amounts(snapshot: Snapshot, place: ColumnKey) -> NDArray[np.int64]:
     found: NDArray[np.int64]
     found = snapshot.pod_counts if place is POD_COUNTS else getattr(snapshot, family)(resource)
     return found
+
+
+def cell_of(node: NodeInfo, place: ColumnKey) -> int:
+    """Return the cell of a column for one node."""
+    family, resource = place
+    amount: int = node.pod_count if place == POD_COUNTS else getattr(node, family).amount(resource)
+    return amount
 
 
 def bounds(snapshot: LiveSnapshot, place: ColumnKey) -> Range:

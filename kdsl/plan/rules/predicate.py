@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from kdsl.check.model.rule_set import (
     CheckedRequire,
     CheckedTemplate,
 )
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
@@ -24,7 +28,10 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.choices import RejectionCode
-from kdsl.plan.columns.batch import batch_of
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.batch import Batch, batch_of
+from kdsl.plan.columns.column import Mask
+from kdsl.plan.columns.pod_inputs import PodRows
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
@@ -35,6 +42,8 @@ from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
 
 SKIP = Status(Code.SKIP)
+_EXAMPLES: Final = 256
+"""The nodes for which a rule is recorded that runs for many pods."""
 
 
 class PredicateProgram:
@@ -200,6 +209,34 @@ class PredicateProgram:
             passes = decided == SKIP
         self.frames.leave(frame, known)
         return passes
+
+    def decide_without_node(self, pod: Value, known: PodFrames) -> Status | Narrowed | None:
+        """Decide for all nodes, as `decide` does, for rules that read nothing else than a pod and a node. The
+        frame resumes, and replaces, the `known` one.
+        """
+        frame = self.frames.resume(pod, None, known)
+        decided = self.decide(frame)
+        self.frames.leave(frame, known)
+        return decided
+
+    def tape_signature(self, pod: PodInfo) -> Hashable:
+        """Return the signature of a pod for `rejections`; None if the rule has no tapes."""
+        whole = None if self._tapes is None else self._tapes.whole
+        return None if whole is None else whole.signature(pod)
+
+    def rejections(self, pods: PodRows, node: NodeInfo, live: LiveSnapshot) -> tuple[Mask, Mask]:
+        """Return which pods of one signature the statements decided per node reject at a node, and for which
+        that is known. Nodes of the live snapshot are examples for a recording.
+        """
+
+        def batch() -> Batch:
+            frame = self.begin(pods.pods[0], ClusterView(live))
+            frame[-1] = self._share.meter_over(None)
+            return batch_of(NodeSet(live, live.order[:_EXAMPLES]), frame)
+
+        assert self._tapes is not None
+        assert self._tapes.whole is not None
+        return self._tapes.whole.masks_for_pods(pods, node, self._share.meter_over(None).limit, batch)
 
     def _passes_on(self, frame: Frame, node: Value) -> bool:
         """Return whether the statements decided per node let the pod onto a node; without reasons."""

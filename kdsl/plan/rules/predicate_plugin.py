@@ -32,6 +32,7 @@ from kdsl.plan.compile.frames import PodFrames
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.predicate_rule import PredicateRule
+from kdsl.plan.rules.waiting_pods import MIN_PODS
 
 MAX_PODS: Final = 4096
 """The most pods of which the values that a rule computes once per pod are kept for the next event."""
@@ -121,6 +122,19 @@ class PredicatePlugin:
         return self._pass(pod, after, known) and (before is None or not self._pass(pod, before, known))
 
     @hookimpl
+    def queueing_hints(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
+        """Return `queueing_hint` for each pod."""
+        after, before = event.node_after, event.node_before
+        is_one_by_one = not self._is_local or len(pods) < MIN_PODS
+        if is_one_by_one or after is None or event.resource is Resource.TARGET_POD:
+            return [self.queueing_hint(pod, event) for pod in pods]
+        found = self._passing(pods, after)
+        if before is not None and found.any():
+            found &= ~self._passing(pods, before)
+        answers: list[bool] = found.tolist()
+        return answers
+
+    @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
         if not self._is_local:
@@ -146,6 +160,13 @@ class PredicatePlugin:
         if not self.is_tightened:
             return self.parts[0].passes(pod, node, known)
         return all(part.passes(pod, node, known) for part in self.parts)
+
+    def _passing(self, pods: tuple[PodInfo, ...], node: NodeInfo) -> NDArray[np.bool_]:
+        """Return `_pass` for many pods."""
+        found = np.ones(len(pods), np.bool_)
+        for part in self.parts:
+            found &= part.passing(pods, node, self._frames.of)
+        return found
 
 
 def _signature(pod: PodInfo, reads: Sequence[Dependencies | None]) -> Hashable:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -32,6 +33,7 @@ from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.counted_pods import CountedPods
 from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
 from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.waiting_pods import FramesOf, WaitingPods
 
 IDS: Final = np.dtype(np.int32)
 """The type of status numbers."""
@@ -50,6 +52,7 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
         self.dependencies = Dependencies.of(rule.reads)
         self._functions = functions
         self._live: LiveSnapshot | None = None
+        self._waiting: WaitingPods | None = None
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         """Decide for all nodes, and keep the state of the attempt for `statuses`."""
@@ -104,6 +107,14 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
         counted, live = self._counted, self._live
         return counted is None or live is None or counted.may_help(pod, before, after, live)
 
+    def passing(self, pods: tuple[PodInfo, ...], node: NodeInfo, frames_of: FramesOf) -> NDArray[np.bool_]:
+        """Return `passes` for many pods; `frames_of` returns the known frames of one."""
+        if self._live is None:
+            return np.array([self.passes(pod, node, frames_of(pod)) for pod in pods], np.bool_)
+        if self._waiting is None:
+            self._waiting = WaitingPods(self._program, frames_of)
+        return self._waiting.passing(pods, node, self._live)
+
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
         return self._program.is_for(self._program.begin(pod, view))
@@ -125,6 +136,7 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
         The frame resumes, and replaces, the `known` one.
         """
         program, view = self._program, ClusterView(nodes.snapshot)
+        self._live = nodes.snapshot.live
         if known is None:
             return program.statuses(program.begin(pod, view), nodes, numbers)
         frame = program.frames.resume(pod, view, known)
