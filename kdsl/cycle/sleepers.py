@@ -8,14 +8,13 @@ it, however many they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
-from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
+from kdsl.cycle.questions import Answers, Kind, Question
 from kdsl.cycle.waking import (
     Urgency,
     Waits,
@@ -26,21 +25,6 @@ from kdsl.cycle.waking import (
     waits_of,
 )
 from kdsl.hooks.table import HookTable
-from kdsl.hooks.wake import QueueingHint, Wake
-
-Kind = tuple[Hashable, ...]
-"""The values that the hint of each plugin reads of a pod."""
-
-Answers = dict[tuple[QueueingHint, Hashable], bool]
-"""The answers of hints about one event, by what they read of a pod."""
-
-
-class _Question(NamedTuple):
-    """The values that a hint reads of the pods of a group, one pod of each, and the number of each kind's."""
-
-    values: Sequence[Hashable]
-    pods: tuple[PodInfo, ...]
-    numbers: Sequence[int]
 
 
 class _Group(Struct, eq=False):
@@ -50,50 +34,41 @@ class _Group(Struct, eq=False):
     plugins: tuple[str, ...]
     waits: Waits
     kinds: dict[Kind, dict[str, PendingPod]] = {}
-    # By the place of the hint in `waits`, until a pod comes or goes.
-    questions: dict[int, _Question] = {}
+    # By the place of the hint in `waits`, from the first event on that concerns it.
+    questions: dict[int, Question] = {}
+
+    def add(self, kind: Kind, pending: PendingPod) -> None:
+        pods = self.kinds.setdefault(kind, {})
+        if not pods:
+            for question in self.questions.values():
+                question.add(kind, pending.queued.pod)
+        pods[pending.key] = pending
+
+    def remove(self, kind: Kind, key: str) -> PendingPod:
+        pods = self.kinds[kind]
+        pending = pods.pop(key)
+        if not pods:
+            del self.kinds[kind]
+            for question in self.questions.values():
+                question.remove(kind)
+        return pending
 
     def woken(self, event: ClusterEvent, known: Answers) -> Iterator[tuple[PendingPod, Urgency]]:
         """Yield the pods that an event wakes."""
-        urgencies: dict[int, Urgency] = {}
+        urgencies: dict[Kind, Urgency] = {}
         for place, (wake, urgency) in enumerate(self.waits):
             if len(urgencies) < len(self.kinds) and wake.concerns(event):
-                for number in self._helped(place, wake, event, known):
-                    urgencies.setdefault(number, urgency)
-        if urgencies:
-            for number, pods in enumerate(self.kinds.values()):
-                if number in urgencies:
-                    yield from (
-                        (each, urgencies[number]) for each in pods.values() if is_affected(each, event)
-                    )
+                for kind in self._question(place).helped(wake, event, known):
+                    urgencies.setdefault(kind, urgency)
+        for kind, urgency in urgencies.items():
+            yield from ((each, urgency) for each in self.kinds[kind].values() if is_affected(each, event))
 
-    def _helped(self, place: int, wake: Wake, event: ClusterEvent, known: Answers) -> Iterable[int]:
-        """Return the numbers of the kinds for which an event is worth another attempt by one plugin."""
-        hint = wake.hint
-        if hint is None:
-            return range(len(self.kinds))
-        values, pods, numbers = self._question(place)
-        answers: Sequence[bool]
-        if wake.hints is not None:
-            answers = wake.are_worth_it(pods, event)
-        else:
-            keys = [(hint, value) for value in values]
-            for key, pod in zip(keys, pods, strict=True):
-                if key not in known:
-                    known[key] = wake.is_worth_it(pod, event)
-            answers = [known[key] for key in keys]
-        if not any(answers):
-            return ()
-        return [number for number, value in enumerate(numbers) if answers[value]]
-
-    def _question(self, place: int) -> _Question:
+    def _question(self, place: int) -> Question:
         found = self.questions.get(place)
         if found is None:
-            known: dict[Hashable, int] = {}
-            numbers = [known.setdefault(kind[place], len(known)) for kind in self.kinds]
-            firsts = dict(zip(reversed(numbers), reversed(self.kinds.values()), strict=True))
-            pods = [next(iter(firsts[number].values())).queued.pod for number in range(len(known))]
-            found = self.questions[place] = _Question(tuple(known), tuple(pods), numbers)
+            found = self.questions[place] = Question(place)
+            for kind, pods in self.kinds.items():
+                found.add(kind, next(iter(pods.values())).queued.pod)
         return found
 
 
@@ -130,8 +105,7 @@ class Sleepers:
             plugins = pending.rejectors.all if refusal is None else (refusal.plugin,)
             group = self._groups[name] = _Group(table, plugins, waits_of(pending, table))
         kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
-        group.kinds.setdefault(kind, {})[key] = pending
-        group.questions.clear()
+        group.add(kind, pending)
         self._places[key] = (name, kind)
         if pending.promised and refusal is None:
             self._promised.setdefault(pending.promised, {})[key] = pending
@@ -147,15 +121,11 @@ class Sleepers:
     def _leave(self, key: str) -> None:
         name, kind = self._places[key]
         group = self._groups[name]
-        kinds = group.kinds
-        pending = kinds[kind].pop(key)
-        group.questions.clear()
+        pending = group.remove(kind, key)
         nominated = self._promised.get(pending.promised, {})
         if nominated.pop(key, None) is not None and not nominated:
             del self._promised[pending.promised]
-        if not kinds[kind]:
-            del kinds[kind]
-        if not kinds:
+        if not group.kinds:
             del self._groups[name]
 
     def rejected(self) -> Counter[tuple[str, str]]:
