@@ -20,7 +20,7 @@ _MAX_LATER: Final = 64
 
 
 class Question:
-    """The kinds of a group's pods, by the value at one `place`. Its hint is asked about one pod of each value.
+    """The kinds of a group's pods, by the value at one `place`. A hint is asked about one pod of each.
 
     A hint may arrange the pods for its answers. So they stay the same tuple while few come or go: pods that
     come are asked apart from it, and the answers for pods that have gone are not read.
