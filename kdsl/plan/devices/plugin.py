@@ -6,7 +6,7 @@ what-if without a pod has its cards free, and nothing needs a repair after a fai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
-from kdsl.base.events import EventPattern
+from kdsl.base.events import EventPattern, Resource
 from kdsl.base.times import SECOND
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
@@ -26,6 +26,7 @@ from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.compiler import Probe
@@ -109,6 +110,7 @@ class DevicesPlugin:
         self._waking = Waking(sharing.devices, functions.fns, self.records, self.inventories)
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
+        self._live: LiveSnapshot | None = None
 
     # ---- filter ------------------------------------------------------------------------------------------
 
@@ -147,6 +149,7 @@ class DevicesPlugin:
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        self._live = nodes.snapshot.live
         demand = self.demand(pod, nodes.snapshot)
         if not isinstance(demand, Demand):
             if demand is not None:
@@ -325,12 +328,27 @@ class DevicesPlugin:
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return self._waking.is_news(event)
+        """Return whether an event may help a pod: without a quota, an event of one node only if the pod would
+        get cards there after it. A lock of a node is no rejection, but an error.
+        """
+        if not self._waking.is_news(event):
+            return False
+        node = None if event.resource is Resource.TARGET_POD else event.node_after
+        demand = None if node is None else self._demand_alone(pod)
+        return node is None or demand is None or isinstance(self.answers.ask(demand, node), Placed)
 
     @hookimpl
-    def hint_signature(self, pod: PodInfo) -> tuple[()]:
-        """Return nothing: the hint does not read the pod."""
-        return ()
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """Return the values of a pod that the hint reads; None if other nodes decide, too."""
+        demand = self._demand_alone(pod)
+        return None if demand is None else (pod.namespace, demand.signature)
+
+    def _demand_alone(self, pod: PodInfo) -> Demand | None:
+        """Return the demand of a pod for which each node decides by itself; None for other pods."""
+        if self._live is None or self._asks_chosen or self._live.catalog.quota_limits(pod.namespace):
+            return None
+        demand = self.demand(pod, self._live)
+        return demand if isinstance(demand, Demand) else None
 
 
 def compile_devices(

@@ -7,7 +7,6 @@ changes what a device reads.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.check.analyses.cures import device_cures
@@ -59,7 +58,7 @@ class Waking:
         """
         before, after = event.before, event.after
         if isinstance(before, NodeFacts) and isinstance(after, NodeFacts):
-            return not (self._inventories.reads_same(before, after) and self._are_locked_alike(before, after))
+            return not self._inventories.reads_same(before, after)
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         if isinstance(before, PodInfo) and isinstance(after, PodInfo) and self._uses_same(before, after):
@@ -83,12 +82,3 @@ class Waking:
             and before.device_containers == after.device_containers
             and (not self._waits_for_pods or before.usage == after.usage)
         )
-
-    def _are_locked_alike(self, before: NodeFacts, after: NodeFacts) -> bool:
-        return all(before.annotations.get(key) == after.annotations.get(key) for key in self._lock_keys)
-
-    @cached_property
-    def _lock_keys(self) -> frozenset[str]:
-        """The annotations with the locks of nodes. Reading them compiles a section of each device."""
-        locks = (program.lock for program in self._inventories.programs.values())
-        return frozenset(lock.key for lock in locks if lock is not None)

@@ -10,6 +10,7 @@ from kdsl.app import Settings, build_engine
 from kdsl.base.clock import ManualClock
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.api.objects import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
+from kdsl.cluster.api.workload_objects import ResourceQuota, ResourceQuotaSpec
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -176,7 +177,7 @@ def test_a_change_of_a_pod_with_cards_wakes_pods_if_its_cards_change(
 
 @pytest.mark.parametrize(
     ("annotation", "place"),
-    [("shake", "unschedulable"), ("other", "unschedulable"), ("lock", "active"), ("cards", "active")],
+    [("shake", "unschedulable"), ("other", "unschedulable"), ("lock", "unschedulable"), ("cards", "active")],
 )
 def test_an_annotation_of_a_node_wakes_pods_if_devices_read_it(annotation: str, place: str) -> None:
     cluster = ClusterCache()
@@ -236,3 +237,41 @@ def test_cards_that_a_pod_gets_wake_pods_that_wait_for_their_use(condition: str,
         assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=1)] == [""]
         assert [each.node for each in engine.decisions([with_cards("holder", 1, 5)], attempts=1)] == ["n"]
         assert engine.queue.place_of("default/p") == "active"
+
+
+@pytest.mark.parametrize(
+    ("quota", "leaves", "woken"),
+    [
+        (False, ["n0"], ["one"]),
+        (False, ["n0", "n1"], ["one", "other", "two"]),
+        (False, ["n0", "m0"], ["one"]),
+        (True, ["n0"], ["one", "two"]),
+    ],
+)
+def test_cards_wake_the_pods_that_they_are_enough_for(
+    quota: bool, leaves: list[str], woken: list[str]
+) -> None:
+    """With a quota in the namespace, cards of other nodes may have been the reason."""
+    cluster = ClusterCache()
+    for name in ("n", "m"):
+        cluster.add_node(replace(of_size(9), name=name))
+        for at in (0, 1):
+            record = FrozenMap({"cards": f"{at},K,0,10:;"})
+            holder = sized(f"{name}{at}", 0, 9, name)
+            cluster.add_pod(holder.with_fields(annotations=record, namespace="held"))
+    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+    if quota:
+        hard = ResourceQuotaSpec(hard={"limits.v.com/none": "15"})
+        cluster.put(ResourceQuota(metadata=ObjectMeta(name="q", namespace="default"), spec=hard))
+    cheap, clock = Settings(plugins={"default-binder": {}}), ManualClock()
+    annotations, binder = MemoryAnnotations(cluster), MemoryBinder(cluster)
+    waiting = [
+        *(with_cards("one", 1, 5), with_cards("two", 2, 5)),
+        with_cards("other", 2, 5, namespace="elsewhere"),
+    ]
+    with build_engine(rules(text), cluster, binder, clock, cheap, annotator=annotations) as engine:
+        assert [each.node for each in engine.decisions(waiting)] == [""] * 3
+        for key in leaves:
+            cluster.remove_pod(f"held/{key}")
+        asleep = {key.split("/")[1] for key in engine.queue.unschedulable}
+        assert sorted({"one", "two", "other"} - asleep) == woken
