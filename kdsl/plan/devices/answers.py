@@ -124,6 +124,10 @@ class CardAnswers:
         """
         return self._ask(demand, node, at or self._inventories.at(node), None)
 
+    def fits(self, demand: Demand, node: NodeInfo) -> bool:
+        """Return whether a node has cards for a demand."""
+        return isinstance(self._try(demand, node, self._inventories.at(node), None), Placed)
+
     def grant(
         self, demand: Demand, snapshot: Snapshot, node: NodeInfo, at: NodeCards | None = None
     ) -> Placed | Status:

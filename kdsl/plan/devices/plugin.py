@@ -6,13 +6,15 @@ what-if without a pod has its cards free, and nothing needs a repair after a fai
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import EventPattern, Resource
@@ -58,6 +60,9 @@ BIND_PHASE: Final = "hami.io/bind-phase"
 BIND_TIME: Final = "hami.io/bind-time"
 ALLOCATING: Final = "allocating"
 
+MOST_ASKED: Final = 64
+"""The most demands of sleeping pods about which an event is asked."""
+_MAX_DEMANDS: Final = 4096
 _BEST: Final = 100
 _SKIP: Final = Status(Code.SKIP)
 
@@ -73,6 +78,13 @@ class _Attempt:
     snapshot: Snapshot
     written: Mapping[str, str] | None = None
     locks: tuple[NodeLock, ...] = ()
+
+
+class _Kind(Struct, frozen=True, cache_hash=True):
+    """The values of a sleeping pod that the queueing hint reads: the signature of its demand is large."""
+
+    namespace: str
+    demand: Hashable
 
 
 class DevicesPlugin:
@@ -111,6 +123,7 @@ class DevicesPlugin:
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
         self._live: LiveSnapshot | None = None
+        self._demands = ByIdentity[PodInfo, Demand | None](self._demand_without_quota, _MAX_DEMANDS)
 
     # ---- filter ------------------------------------------------------------------------------------------
 
@@ -150,7 +163,7 @@ class DevicesPlugin:
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         self._live = nodes.snapshot.live
-        demand = self.demand(pod, nodes.snapshot)
+        demand = self._demand_alone(pod) or self.demand(pod, nodes.snapshot)
         if not isinstance(demand, Demand):
             if demand is not None:
                 self._report(state, nodes.snapshot)
@@ -335,18 +348,29 @@ class DevicesPlugin:
             return False
         node = None if event.resource is Resource.TARGET_POD else event.node_after
         demand = None if node is None else self._demand_alone(pod)
-        return node is None or demand is None or isinstance(self.answers.ask(demand, node), Placed)
+        return node is None or demand is None or self.answers.fits(demand, node)
+
+    @hookimpl
+    def queueing_hints(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
+        """Return `queueing_hint` for each pod. For many demands that would take as long as their attempts."""
+        if len(pods) > MOST_ASKED:
+            return [self._waking.is_news(event)] * len(pods)
+        return [self.queueing_hint(pod, event) for pod in pods]
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return the values of a pod that the hint reads; None if other nodes decide, too."""
         demand = self._demand_alone(pod)
-        return None if demand is None else (pod.namespace, demand.signature)
+        return None if demand is None else _Kind(pod.namespace, demand.signature)
 
     def _demand_alone(self, pod: PodInfo) -> Demand | None:
         """Return the demand of a pod for which each node decides by itself; None for other pods."""
         if self._live is None or self._asks_chosen or self._live.catalog.quota_limits(pod.namespace):
             return None
+        return self._demands.of(pod)
+
+    def _demand_without_quota(self, pod: PodInfo) -> Demand | None:
+        assert self._live is not None
         demand = self.demand(pod, self._live)
         return demand if isinstance(demand, Demand) else None
 

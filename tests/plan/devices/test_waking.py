@@ -16,6 +16,7 @@ from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
+from kdsl.plan.devices import plugin as devices_plugin
 
 from tests.plan.lab import rules
 from tests.test_requeue import of_size, sized
@@ -275,3 +276,18 @@ def test_cards_wake_the_pods_that_they_are_enough_for(
             cluster.remove_pod(f"held/{key}")
         asleep = {key.split("/")[1] for key in engine.queue.unschedulable}
         assert sorted({"one", "two", "other"} - asleep) == woken
+
+
+def test_of_many_demands_none_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices_plugin, "MOST_ASKED", 2)
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cluster.add_pod(sized("held", 0, 9, "n").with_fields(annotations=FrozenMap({"cards": "0,K,0,10:;"})))
+    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+    cheap, binder = Settings(plugins={"default-binder": {}}), MemoryBinder(cluster)
+    annotations = MemoryAnnotations(cluster)
+    waiting = [with_cards(f"p{count}", count, 5) for count in (2, 3, 4)]
+    with build_engine(rules(text), cluster, binder, ManualClock(), cheap, annotator=annotations) as engine:
+        assert [each.node for each in engine.decisions(waiting)] == [""] * 3
+        cluster.remove_pod("default/held")
+        assert not engine.queue.unschedulable
