@@ -33,7 +33,7 @@ from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
-from kdsl.plan.rules.normalize import Scores, normalize, normalize_close, normalize_few, whole
+from kdsl.plan.rules.normalize import Scores, normalize, whole
 
 NO_SCORE_INT = INT_MIN
 """The mark of a node without a score (failed or ignored) among ints; among doubles it is NaN."""
@@ -203,7 +203,7 @@ class ScoreProgram:
         self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
         """Return the scores, in 0..100 if the rule keeps to that; `missing` ones get 0 and do not count."""
-        if missing is not None and np.count_nonzero(missing):
+        if missing is not None and True in missing:
             normalized = np.zeros(len(raw), np.int64)
             normalized[~missing] = self.normalized(frame, raw[~missing])
             return normalized
@@ -215,25 +215,14 @@ class ScoreProgram:
         values, kinds, least, largest = _distinct(raw)
         return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
 
-    def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
-        """Normalise integers that are close to each other, see `normalize_close`; None for other scores, if
-        some are missing, or if the rule has its own formula.
-        """
-        return None if self._by is not None else normalize_close(self.rule.normalize.kind, raw)
-
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
-        """Normalise a few scores like `normalized`: an operation on a column costs more than all of them."""
-        if self._is_double:
-            column = np.array(raw, np.float64)
+        """Normalise a few scores like `normalized`: finding the distinct ones as a column costs more."""
+        if self._by is None or self._is_double:
+            column = np.array(raw, self.dtype)
             points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
             return points
-        if self._by is None and NO_SCORE_INT not in raw:
-            return [*normalize_few(self.rule.normalize.kind, raw)]
         scores = sorted({*raw} - {NO_SCORE_INT})
-        if self._by is None or not scores:
-            found = normalize_few(self.rule.normalize.kind, scores)
-        else:
-            found = self._normalized_by(frame, scores, scores[0], scores[-1])
+        found = self._normalized_by(frame, scores, min(scores, default=0), max(scores, default=0))
         known = dict(zip(scores, found, strict=True))
         return [known.get(score, 0) for score in raw]
 

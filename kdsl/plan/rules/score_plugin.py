@@ -30,7 +30,7 @@ class ScorePlugin(NodeRule[CheckedScore, ScoreProgram]):
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: CompiledFunctions) -> None:
         super().__init__(rule, key, functions, ScoreProgram(rule, functions))
         self.weight = weight or 1
-        self.dtype, self.close_normalized = self._program.dtype, self._program.close_normalized
+        self.dtype = self._program.dtype
         self.is_plain = rule.normalize.kind is Normalization.NONE and self.dtype == np.int64
         """Whether the score of a node is independent of other nodes."""
         self.decides_early = bool(rule.applies)
@@ -86,7 +86,9 @@ class ScorePlugin(NodeRule[CheckedScore, ScoreProgram]):
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""
-        return self._program.normalized(self._frame(pod, nodes), raw, self._program.missing(raw))
+        # Only a formula of the rule itself reads a frame.
+        frame = [] if self.rule.normalize.by is None else self._frame(pod, nodes)
+        return self._program.normalized(frame, raw, self._program.missing(raw))
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in scoring these nodes."""
