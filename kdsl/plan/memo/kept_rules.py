@@ -21,8 +21,8 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.memo.answers import Answers, Uncached, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, Epoch, reads_node_class_only
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 P = TypeVar("P", PredicateRule, ScorePlugin)
 EarlyAnswer: TypeAlias = Status | Narrowed | None

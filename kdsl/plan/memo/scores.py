@@ -26,8 +26,7 @@ from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Epoch
-from kdsl.plan.rules.score import NO_SCORE_INT
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import NO_SCORE_INT, ScorePlugin
 
 _OUT_OF_RANGE: Final = -1
 """The mark of a sum that contains a score out of range. Sums are never negative."""

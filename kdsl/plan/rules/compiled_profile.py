@@ -10,12 +10,12 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
-from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
 from kdsl.plan.rules.sample import SampleProgram
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import ScorePlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def compile_profile(
             if not rule.plugin
         ),
         tuple(
-            ScorePlugin(entry.score, entry.weight, f"{place}/score/{entry.score.qualified}", functions)
+            ScorePlugin(entry.score, functions, entry.weight, f"{place}/score/{entry.score.qualified}")
             for entry in profile.scores
             if not entry.score.plugin
         ),
@@ -68,5 +68,5 @@ def compile_profile(
 
 
 def _predicate(rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> PredicatePlugin:
-    tightenings = [PredicateRule(each, f"{key}/{each.qualified}", functions) for each in rule.tightenings]
-    return PredicatePlugin((PredicateRule(rule, key, functions), *tightenings))
+    tightenings = [PredicateRule(each, functions, f"{key}/{each.qualified}") for each in rule.tightenings]
+    return PredicatePlugin((PredicateRule(rule, functions, key), *tightenings))

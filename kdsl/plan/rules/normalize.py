@@ -35,7 +35,7 @@ _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
     """Normalise the scores of all feasible nodes; `normalize by` is handled elsewhere."""
-    if not len(raw):
+    if not raw.size:
         return raw.astype(np.int64)
     match kind:
         case Normalization.NONE:

@@ -30,8 +30,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.rules.predicate import SKIP
-from kdsl.plan.rules.predicate_rule import PredicateRule
+from kdsl.plan.rules.predicate import SKIP, PredicateRule
 
 MAX_PODS: Final = 4096
 """The most pods of which the values that a rule computes once per pod are kept for the next event."""
