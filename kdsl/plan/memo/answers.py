@@ -212,6 +212,8 @@ class Uncached:
         return compute(rows), None
 
 
+UNCACHED: Final = Uncached()
+
 Answers: TypeAlias = ByNodeClass | ByRow | Uncached
 """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
 

@@ -24,7 +24,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn, StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames, nbytes_of
-from kdsl.plan.memo.answers import Uncached
+from kdsl.plan.memo.answers import UNCACHED
 from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
@@ -220,7 +220,7 @@ class PredicateMemo:
             is_kept = is_live or not parts[0].on_usage
             only = answers.only if is_kept else None
             if only is None:
-                if isinstance(answers, Uncached):
+                if answers is UNCACHED:
                     entry.ask(statuses, parts[0], pod, None if is_live else entry.frames)
                     continue
                 evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)

@@ -142,8 +142,6 @@ class PredicatePlugin:
         return True
 
     def _pass(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
-        if not self.is_tightened:
-            return self.parts[0].passes(pod, node, known)
         return all(part.passes(pod, node, known) for part in self.parts)
 
 

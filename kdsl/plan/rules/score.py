@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +43,6 @@ from kdsl.plan.rules.predicate import SKIP
 
 NO_SCORE_INT = INT_MIN
 """The mark of a node without a score (failed or ignored) among ints; among doubles it is NaN."""
-
-_CLOSE: Final = 4096
-"""The largest range of integers whose distinct values are found by a table."""
 
 
 class ScoreError(KdslError):
@@ -279,8 +275,9 @@ class ScorePlugin(NodeRule[CheckedScore]):
         if not raw.size:
             return raw.astype(np.int64)
         # Equal scores are normalised to equal ones.
-        values, kinds, least, largest = _distinct(raw)
-        return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
+        distinct = encoded(Column(raw))
+        found = self._normalized_by(frame, distinct.values, least_of(raw), largest_of(raw))
+        return np.array(found, np.int64).take(distinct.codes)
 
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
         """Normalise a few scores like `normalized`: finding the distinct ones as a column costs more."""
@@ -336,21 +333,3 @@ class ScorePlugin(NodeRule[CheckedScore]):
         if log is not None:
             log.add(error, span, node, count)
         return self._nothing
-
-
-def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
-    """Return the distinct scores, the index of each score in them, the least and the largest."""
-    if raw.dtype == np.int64:
-        least, largest = least_of(raw), largest_of(raw)
-        if largest - least < _CLOSE:
-            places = raw - least
-            present = np.bincount(places).nonzero()[0]
-            numbers = np.zeros(largest - least + 1, np.intp)
-            numbers[present] = np.arange(len(present))
-            return (present + least).tolist(), numbers.take(places), least, largest
-    else:
-        # The first of 0.0 and -0.0 counts.
-        values = raw.tolist()
-        least, largest = min(values), max(values)
-    distinct = encoded(Column(raw))
-    return list(distinct.values), distinct.codes, least, largest
