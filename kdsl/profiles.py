@@ -20,11 +20,10 @@ from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.memo.join import join
 from kdsl.plan.router import DEFAULT_SCHEDULER
 from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
-from kdsl.plan.rules.faults import RuleFaults
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import ScorePlugin
 from kdsl.rulebook.texts import PLACED_PLUGINS
 from kdsl.settings import Settings
 
@@ -169,7 +168,7 @@ def _freeze_profile(
     evictable = None if preemption is None else Evictable(preemption.evictable, preemption.hint_signature)
     table, problems = freeze(manager, _order(profile, compiled, devices, settings), evictable)
     if table is not None:
-        table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
+        table = replace(table, rule_faults=compiled, sample_size=compiled.sample)
         if settings.probe is None:
             table = join(table, compiled)
     return table, (*found, *problems)

@@ -23,6 +23,6 @@ def largest_of(numbers: NDArray[Any]) -> Any:
 
 def are_within(numbers: NDArray[Any], most: int) -> bool:
     """Return whether all numbers are in 0..`most`."""
-    return not len(numbers) or bool(
+    return not numbers.size or bool(
         numbers.item(numbers.argmin()) >= 0 and numbers.item(numbers.argmax()) <= most
     )

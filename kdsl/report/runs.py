@@ -10,8 +10,8 @@ from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.predicate import PredicateProgram
-from kdsl.plan.rules.score import ScoreProgram
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 from kdsl.report.tables import table
 
 _HEADER = ("KIND", "RULE", "RUNS", "AT", "BECAUSE OF")
@@ -42,7 +42,7 @@ def _rows(profile: CheckedProfile, functions: CompiledFunctions) -> Iterator[Row
 
 
 def _predicate(kind: str, rule: CheckedPredicate, functions: CompiledFunctions) -> Iterator[Row]:
-    program = PredicateProgram(rule, functions)
+    program = PredicateRule(rule, functions)
     if program.columns is None:
         why = "`applies when` reads the node" if program.applies_by_node else "`narrow` is not known early"
         yield kind, rule.qualified, "node by node", _NONE, why
@@ -53,7 +53,7 @@ def _predicate(kind: str, rule: CheckedPredicate, functions: CompiledFunctions) 
 
 def _score(rule: CheckedScore, functions: CompiledFunctions) -> Iterator[Row]:
     yield "score", rule.qualified, "over columns", _NONE, _NONE
-    yield from map(_part, ScoreProgram(rule, functions).scalar_parts)
+    yield from map(_part, ScorePlugin(rule, functions).scalar_parts)
 
 
 def _part(part: ScalarPart) -> Row:

@@ -26,8 +26,8 @@ from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.memo import answers, kept_rules
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.bench import decisions
 

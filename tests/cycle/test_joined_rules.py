@@ -30,7 +30,6 @@ from kdsl.hooks.table import HookTable, ProfileOrder, freeze
 from kdsl.plan.memo.join import join
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.rules.faults import RuleFaults
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.cycle.world import always, cluster, column, plugin, table
@@ -208,9 +207,7 @@ def test_a_rule_behind_the_plugin_that_ends_pre_filter_has_no_fault() -> None:
     ends = plugin(pre_filter=always(Status(Code.UNRESOLVABLE, ("x",))))
     alone, together = joined({"P0": first, "L": ends, "P1": second})
     for frozen in (together, alone):
-        attempt = Attempt(
-            replace(frozen, rule_faults=RuleFaults(compiled)), PodInfo("p"), cluster(2).snapshot()
-        )
+        attempt = Attempt(replace(frozen, rule_faults=compiled), PodInfo("p"), cluster(2).snapshot())
         with Workers(1) as workers:
             found = search(attempt, workers)
         faults = faults_of(attempt, found, False, None, None)

@@ -29,7 +29,7 @@ from kdsl.plan.columns.node_groups import NodeReads
 from kdsl.plan.counts.what_ifs import _WhatIfCount
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.rules.compiled_profile import compile_profile
-from kdsl.plan.rules.predicate_rule import PredicateRule
+from kdsl.plan.rules.predicate import PredicateRule
 
 from tests.plan.expressions import Expressions
 from tests.plan.lab import compile_rules, rules

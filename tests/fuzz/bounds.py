@@ -25,11 +25,11 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
 from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
-from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.plan.lab import node, nodes_of
 
@@ -88,12 +88,12 @@ def _run(rule: WrittenRule, functions: CompiledFunctions, nodes: NodeSet) -> Non
     state = CycleState()
     match rule:
         case CheckedPredicate():
-            predicate = PredicatePlugin((PredicateRule(rule, "it", functions),))
+            predicate = PredicatePlugin((PredicateRule(rule, functions, "it"),))
             with suppress(PluginError):
                 if predicate.pre_filter(state, POD, nodes) is None:
                     predicate.filter(state, POD, nodes)
         case CheckedScore():
-            score = ScorePlugin(rule, 1, "it", functions)
+            score = ScorePlugin(rule, functions, 1, "it")
             with suppress(PluginError):
                 score.pre_score(state, POD, nodes)
                 score.normalize_score(state, POD, nodes, score.score(state, POD, nodes))

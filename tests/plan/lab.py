@@ -28,7 +28,7 @@ from kdsl.lang.parser import parse_expression
 from kdsl.plan.compile.expression import compile_expression
 from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import ScorePlugin
 
 DEFAULT_QUEUE = "queue Q { order by pod.priority desc, pod.queuedAt }"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
-from msgspec import Struct
-
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import UNSET, Frame
@@ -22,13 +20,6 @@ _FRAME_BYTES: Final = 1024
 """The approximate bytes of a frame with its values."""
 
 
-class _LatestFrame(Struct, eq=False):
-    """The frame of the latest attempt of a signature, with the epoch of its values."""
-
-    epoch: Epoch
-    frame: Frame
-
-
 class Frames:
     """The frames of one rule. `transient` are slots that are cleared for each attempt, `steps` the budget of
     a value that is computed once per pod.
@@ -42,7 +33,8 @@ class Frames:
         self._transient = (*scope.transient, *transient)
         self._of_cluster = (*self._transient, *scope.counts)
         self._steps = steps
-        self._kept: dict[Hashable, _LatestFrame] = {}
+        # The frame of the latest attempt of a signature, with the epoch of its values.
+        self._kept: dict[Hashable, tuple[Epoch, Frame]] = {}
         self._dependencies: Dependencies | None = None
         self._epochs = Epochs(lambda live: ())
 
@@ -92,24 +84,18 @@ class Frames:
         return frame
 
     def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
-        epoch, kept = self._epochs[snapshot.live.shared_state], self._kept.get(signature)
-        if kept is not None and kept.epoch != epoch:
-            kept = None
+        epoch, latest = self._epochs[snapshot.live.shared_state], self._kept.get(signature)
+        kept = latest[1] if latest is not None and latest[0] == epoch else None
+        frame = self._of_pod(pod) if kept is None else kept.copy()
         if snapshot.is_overlay:
-            if kept is None:
-                return self._of_pod(pod)
-            frame = kept.frame.copy()
             self._clear(frame)
             return frame
         if kept is not None:
-            kept.frame = frame = kept.frame.copy()
             for slot in self._transient:
                 frame[slot] = UNSET
-            return frame
-        if len(self._kept) >= MAX_FRAMES:
+        elif len(self._kept) >= MAX_FRAMES:
             self._kept.clear()
-        frame = self._of_pod(pod)
-        self._kept[signature] = _LatestFrame(epoch, frame)
+        self._kept[signature] = epoch, frame
         return frame
 
 

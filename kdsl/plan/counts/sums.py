@@ -147,14 +147,6 @@ class Sums(DomainSums):
         nodes[NO_DOMAIN] = 0
         return Sums(column, nodes)
 
-    @staticmethod
-    def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
-        """Return the sums of the amounts of rows by domain; `NO_DOMAIN` rows are left out."""
-        sums = Sums.of_nodes(column, domains)
-        rows = ((amounts != 0) & (domains != NO_DOMAIN)).nonzero()[0]
-        sums.add_rows(domains.take(rows), amounts.take(rows))
-        return sums
-
     def add_rows(self, numbers: NDArray[np.int32], amounts: NDArray[np.int64]) -> None:
         """Add amounts to the numbers of domains, before any sum was asked for."""
         np.add.at(self.cells, numbers, amounts)

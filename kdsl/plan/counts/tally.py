@@ -35,7 +35,8 @@ _FEW_ARRIVALS: Final = 40
 
 
 class Tally:
-    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part.
+    """Counts over the rows of a live snapshot. `domains` are the numbers of their domains, `NO_DOMAIN` if a
+    row takes no part; its number in `amounts` is 0 then.
 
     A question that is asked for the first time, or not since many arrivals, has only sums, from the index of
     pods; it may never be asked again. `version` is the last one of the live snapshot that was counted.
@@ -61,7 +62,7 @@ class Tally:
 
     def _clear(self, rows: int) -> None:
         self.amounts: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
-        self._domains: NDArray[np.int32] = np.full(rows, NO_DOMAIN, dtype=np.int32)
+        self.domains: NDArray[np.int32] = np.full(rows, NO_DOMAIN, dtype=np.int32)
         self._steps: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         # An upper bound of all amounts. Up to `_most`, any sum of them is in range. Other sums are not read,
         # and numpy may wrap.
@@ -96,18 +97,13 @@ class Tally:
             self._raise_first_error(self._errors, snapshot)
         return self._sums
 
-    @property
-    def domains(self) -> NDArray[np.int32]:
-        """The number of the domain of each row; `NO_DOMAIN` if a row takes no part."""
-        return self._domains
-
     def amounts_of(
         self, row: int, pods: Sequence[PodInfo], are_more: bool, measure: Measure, is_sum: bool
     ) -> Sequence[int]:
         """Return the amount of each of some pods, of a sum or a number of pods; nothing if all are 0. The
         pods are on a row, or come in addition. EvalError if one is unknown or very large.
         """
-        if self._domains.item(row) == NO_DOMAIN or not (is_sum or are_more or self.amounts.item(row)):
+        if self.domains.item(row) == NO_DOMAIN or not (is_sum or are_more or self.amounts.item(row)):
             return ()
         counts = measure.counts_of(pods, self._answers)
         if counts is None:
@@ -162,7 +158,7 @@ class Tally:
         if first is None:
             self._count_all(live, measure)
             return
-        self._domains, (self.amounts, self._steps) = first.domains, first.by_row(live)
+        self.domains, (self.amounts, self._steps) = first.domains, first.by_row(live)
         self._largest = _largest_of(self.amounts)
 
     def _count_all(self, live: LiveSnapshot, measure: Measure) -> None:
@@ -174,7 +170,7 @@ class Tally:
             self._count(live, asked.rows.tolist(), measure)
             return
         rows, steps = found[0].rows, found[1]
-        self._domains[rows] = codes.take(rows)
+        self.domains[rows] = codes.take(rows)
         self._steps[asked.rows] = steps
         # Most nodes have nothing to count.
         rows = rows[live.pod_counts.take(rows) > 0]
@@ -192,7 +188,7 @@ class Tally:
             self._is_stale = True
         # In order, each once. Counting a whole row includes later arrivals.
         again: dict[int, None] = {}
-        domains, taken, answers = self._domains, self._steps, self._answers
+        domains, taken, answers = self.domains, self._steps, self._answers
         can_add, count_added = measure.on_facts, measure.count_added
         for row, pods in arrived:
             if pods is None or row in again or row in self._errors or not can_add:
@@ -215,7 +211,7 @@ class Tally:
         self._limit(live)
         if missing > 0:
             self.amounts = np.pad(self.amounts, (0, missing))
-            self._domains = np.pad(self._domains, (0, missing), constant_values=NO_DOMAIN)
+            self.domains = np.pad(self.domains, (0, missing), constant_values=NO_DOMAIN)
             self._steps = np.pad(self._steps, (0, missing))
         if column.numbers is self._sums.numbers:
             self._sums.refresh(column)
@@ -252,7 +248,7 @@ class Tally:
     def _put(self, row: int, counted: NodeCount) -> None:
         """Replace the count of a whole row."""
         takes_part, amount, steps, error = counted
-        before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)
+        before, was, took = self.domains.item(row), self.amounts.item(row), self._steps.item(row)
         domain = self._column.codes.item(row) if takes_part else NO_DOMAIN
         self._extend_bound(amount)
         if not self._is_stale and (before, was) != (domain, amount):
@@ -261,15 +257,17 @@ class Tally:
             if domain != NO_DOMAIN:
                 self._sums.add(domain, amount, 1)
         self._sums.steps += steps - took
-        self.amounts[row], self._domains[row], self._steps[row] = amount, domain, steps
+        self.amounts[row], self.domains[row], self._steps[row] = amount, domain, steps
         self._errors.pop(row, None)
         if error:
             self._errors[row] = error
 
     def _rebuild(self) -> None:
         # The column may have renumbered the domains of rows that take part.
-        self._domains = np.where(self._domains == NO_DOMAIN, NO_DOMAIN, self._column.codes)
-        self._sums = Sums.counted(self._column, self._domains, self.amounts)
+        self.domains = np.where(self.domains == NO_DOMAIN, NO_DOMAIN, self._column.codes)
+        self._sums = Sums.of_nodes(self._column, self.domains)
+        rows = ((self.amounts != 0) & (self.domains != NO_DOMAIN)).nonzero()[0]
+        self._sums.add_rows(self.domains.take(rows), self.amounts.take(rows))
         self._sums.steps = int(self._steps.sum())
         self._is_stale = False
 
@@ -282,7 +280,7 @@ class Tally:
         self._raise_first_error(errors, overlay, *(abs(counted.amount) for counted in found.values()))
         sums = self._sums.of_overlay()
         for row, counted in found.items():
-            before = int(self._domains[row])
+            before = int(self.domains[row])
             if before != NO_DOMAIN:
                 sums.add(before, -int(self.amounts[row]), -1)
             if counted.takes_part:

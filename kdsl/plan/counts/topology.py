@@ -50,40 +50,24 @@ class Topology(Struct, frozen=True, eq=False):
         return replace(self, filters=(*self.filters, question))
 
     def count(self, question: Question, meter: Meter) -> TopologyCount:
-        counter = self.counter(question)
-        sums = counter.sums(meter)
-        return TopologyCount({self.key: sums}, sums, counter)
+        key, measure = self.asked(question)
+        store = TallyStore.of(self.snapshot)
+        sums = store.sums(self.snapshot, key, measure)
+        _pay(sums, self.snapshot, meter)
+        return TopologyCount({self.key: sums}, sums, self.snapshot, store, key, measure)
 
     sum = count
 
-    def counter(self, question: Question) -> TopologyCounter:
-        """Return the counter for a question about pods."""
+    def asked(self, question: Question) -> tuple[TallyKey | None, Measure]:
+        """Return a question about pods with its filters, and the key of its tally, if it is stored."""
         keys = (*[each.key for each in self.filters], question.key)
         key = None if None in keys else TallyKey((self.key, keys))
-        measure = Measure(self.key, self.filters, question)
-        return TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), key, measure)
+        return key, Measure(self.key, self.filters, question)
 
 
-class TopologyCounter(Struct, frozen=True, eq=False):
-    """Counts pods again and again."""
-
-    snapshot: Snapshot
-    store: TallyStore
-    key: TallyKey | None
-    measure: Measure
-
-    def counted(self) -> Sums | None:
-        """Return the current sums, None if a node cannot be counted."""
-        try:
-            return self.store.sums(self.snapshot, self.key, self.measure)
-        except EvalError:
-            return None
-
-    def sums(self, meter: Meter) -> Sums:
-        sums = self.store.sums(self.snapshot, self.key, self.measure)
-        # The same, whether it was counted now or before.
-        meter.spend(len(self.snapshot.order) + sums.steps // SHARED_STEPS)
-        return sums
+def _pay(sums: Sums, snapshot: Snapshot, meter: Meter) -> None:
+    """Take the steps of a count, the same whether it was counted now or before."""
+    meter.spend(len(snapshot.order) + sums.steps // SHARED_STEPS)
 
 
 class PodTerms(Struct, frozen=True, eq=False):
@@ -101,37 +85,15 @@ class PodTerms(Struct, frozen=True, eq=False):
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         key = None if question.key is None else TallyKey((self.kind, question.key))
-        counter = TermCounter(self, key, question)
-        sums = counter.sums(meter)
-        count = PodTermCount(sums.by_key, sums, self, counter)
+        sums = self.store.term_sums(self.snapshot, self.kind, key, question)
+        # The cost does not depend on whether the terms were asked before.
+        meter.spend(sums.steps)
+        count = PodTermCount(sums.by_key, sums, self, key, question)
         if self.on_count is not None:
             self.on_count(count)
         return count
 
     sum = count
-
-
-class TermCounter(Struct, frozen=True, eq=False):
-    """Counts terms again and again."""
-
-    terms: PodTerms
-    key: TallyKey | None
-    question: Question
-
-    def counted(self) -> TermSums | None:
-        """Return the current sums, None if a term cannot be counted."""
-        terms = self.terms
-        try:
-            return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
-        except EvalError:
-            return None
-
-    def sums(self, meter: Meter) -> TermSums:
-        terms = self.terms
-        sums = terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
-        # The cost does not depend on whether the terms were asked before.
-        meter.spend(sums.steps)
-        return sums
 
 
 class _Count(Struct, Generic[S], frozen=True, eq=False):
@@ -187,18 +149,25 @@ class _Count(Struct, Generic[S], frozen=True, eq=False):
 class TopologyCount(_Count[Sums], frozen=True, eq=False):
     """The pods of the nodes of each domain."""
 
-    counter: TopologyCounter
+    snapshot: Snapshot
+    store: TallyStore
+    key: TallyKey | None
+    measure: Measure
 
     def renewed(self, meter: Meter) -> TopologyCount:
         """Return the count as it is now."""
-        sums = self.counter.sums(meter)
+        sums = self.store.sums(self.snapshot, self.key, self.measure)
+        _pay(sums, self.snapshot, meter)
         if sums is self.sums:
             return self
-        return TopologyCount(dict.fromkeys(self.by_key, sums), sums, self.counter)
+        return replace(self, by_key=dict.fromkeys(self.by_key, sums), sums=sums)
 
     def is_current(self) -> bool:
         """Return whether these are the sums of the current cluster."""
-        return self.counter.counted() is self.sums
+        try:
+            return self.store.sums(self.snapshot, self.key, self.measure) is self.sums
+        except EvalError:
+            return False
 
     def least(self, min_domains: int) -> int:
         sums = self.sums
@@ -212,31 +181,41 @@ class TopologyCount(_Count[Sums], frozen=True, eq=False):
 
 
 class PodTermCount(_Count[TermSums], frozen=True, eq=False):
-    """The terms of pods that run in each domain. `counter` is None if there was nothing to count."""
+    """The terms of pods that run in each domain. `question` is None if there was nothing to count."""
 
     terms: PodTerms
-    counter: TermCounter | None = None
+    key: TallyKey | None = None
+    question: Question | None = None
 
     def renewed(self, meter: Meter) -> PodTermCount | None:
         """Return the current count; None if it has to be asked for the first time."""
-        terms = self.terms
+        terms, question = self.terms, self.question
         if not terms.store.has_terms(terms.snapshot, terms.kind):
-            return self if self.counter is None else PodTermCount({}, _NO_SUMS, terms)
-        if self.counter is None:
+            return self if question is None else PodTermCount({}, _NO_SUMS, terms)
+        if question is None:
             return None
-        sums = self.counter.sums(meter)
-        return self if sums is self.sums else PodTermCount(sums.by_key, sums, terms, self.counter)
+        sums = terms.store.term_sums(terms.snapshot, terms.kind, self.key, question)
+        meter.spend(sums.steps)
+        return self if sums is self.sums else replace(self, by_key=sums.by_key, sums=sums)
 
     def is_current(self) -> bool:
         """Return whether these are the sums of the current cluster, by the same topology keys."""
-        if self.counter is None:
-            return self.terms.empty_count is not None
-        return self.counter.counted() is self.sums
+        return self.terms.empty_count is not None if self.question is None else self._counted() is self.sums
 
     def has_mark(self, mark: object) -> bool:
         """Return whether the sums still have this mark."""
-        sums = None if self.counter is None else self.counter.counted()
+        sums = self._counted()
         return sums is not None and sums.mark is mark
+
+    def _counted(self) -> TermSums | None:
+        """Return the current sums; None if a term cannot be counted, or if there was no question."""
+        terms, question = self.terms, self.question
+        if question is None:
+            return None
+        try:
+            return terms.store.term_sums(terms.snapshot, terms.kind, self.key, question)
+        except EvalError:
+            return None
 
 
 _NO_SUMS: Final = TermSums({}, 0, 0, object())

@@ -22,7 +22,7 @@ from kdsl.cluster.snapshot.snapshot import AmountsOf, Rows, Snapshot, WhatIfNode
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.counts.store import TallyKey
+from kdsl.plan.counts.store import TallyKey, TallyStore
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.topology import (
     SHARED_STEPS,
@@ -96,14 +96,13 @@ class WhatIfTopology(Topology, frozen=True, eq=False, kw_only=True):
         return self._asked(question, meter, is_sum=True)
 
     def _asked(self, question: Question, meter: Meter, is_sum: bool) -> Value:
-        counter = self.counter(question)
-        key, measure = counter.key, counter.measure
+        key, measure = self.asked(question)
         if key is None or not measure.on_facts:
             raise NotTogether
         try:
-            tally = counter.store.tally(key, measure)
-            sums = counter.sums(meter)
-            count = TopologyCount({self.key: sums}, sums, counter)
+            # First of all: the sums of a tally without rows would be counted again.
+            tally = TallyStore.of(self.snapshot).tally(key, measure)
+            count = super().count(question, meter)
             amounts_of = partial(tally.amounts_of, measure=measure, is_sum=is_sum)
             removed = self.what_ifs.removed(key, amounts_of)
             if self.what_ifs.have_more:
@@ -134,10 +133,10 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
             count = super().count(question, meter)
         except EvalError as error:
             raise NotTogether from error
-        counter = count.counter
-        if counter is None or counter.key is None:
+        key = count.key
+        if key is None:
             raise NotTogether
-        index, tally = self.store.term_tally(self.kind, counter.key, counter.question)
+        index, tally = self.store.term_tally(self.kind, key, question)
         if not tally.has_room_for(index):
             raise NotTogether
 
@@ -154,7 +153,7 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
             return [each.amount for each in counts]
 
         try:
-            removed = self.what_ifs.removed(counter.key, amounts_of)
+            removed = self.what_ifs.removed(key, amounts_of)
             if self.what_ifs.have_more:
                 meter.spend(more_steps)
         except EvalError as error:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.change_log import ChangeLog
 from kdsl.base.extremes import least_of
-from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.first_positions import FEW, first_rows
 from kdsl.plan.columns.batch import MIN_ROWS
@@ -28,14 +25,10 @@ MAX_PREFETCHED: Final = 512
 """The most classes that are prefetched; over columns they cost little."""
 MAX_PREFETCHED_ROWS: Final = 8192
 """The most rows that are prefetched if each has its own answer and the signature is repeated."""
-MAX_WHAT_IFS: Final = 1024
-"""The most what-if answers per signature, for classes that no node has."""
-_WHAT_IF_BYTES: Final = 1024
-"""The approximate bytes of one of them."""
 
 
 class _Answers:
-    """Answers that are kept by index. `get`, `refresh` and `what_if` are those of the two kinds below.
+    """Answers that are kept by index. `get` and `refresh` are those of the two kinds below.
 
     `only` is the answer that all nodes shared at the last `refresh`, None if they differ or some are unknown;
     `least` is a lower bound of the known answers, None if there are none.
@@ -98,25 +91,15 @@ class ByNodeClass(_Answers):
     """
 
     def __init__(
-        self,
-        live: LiveSnapshot,
-        dtype: np.dtype[Any],
-        on_usage: bool = True,
-        prefetches: bool = False,
+        self, live: LiveSnapshot, dtype: np.dtype[Any], on_usage: bool = True, prefetches: bool = False
     ) -> None:
         super().__init__(dtype)
         self._live = live
-        self._on_usage = on_usage
         self._prefetches = prefetches
         self._classes = live.node_classes if on_usage else live.fact_classes
         self._generation = self._classes.generation
         # The number of leading classes that are known.
         self._complete = 0
-        self._what_ifs = BoundedDict[Hashable, Any](MAX_WHAT_IFS)
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + _WHAT_IF_BYTES * len(self._what_ifs)
 
     def refresh(self) -> None:
         """Apply the changes since the last call."""
@@ -160,17 +143,6 @@ class ByNodeClass(_Answers):
         """Return the places of the classes whose answer is not known."""
         return (~self._known.take(classes)).nonzero()[0]
 
-    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Return the answer for a node with other pods: `node`, which `compute` uses too, at its row."""
-        if not self._on_usage:
-            return self.get(np.array([row], np.intp), compute)[0][0]
-        # Most what-ifs never come true, so their classes get no numbers.
-        node_class = node_class_of(node)
-        answer = self._what_ifs.get(node_class)
-        if answer is None:
-            answer = self._what_ifs.keep(node_class, compute(np.array([row], np.intp))[0])
-        return answer
-
 
 class ByRow(_Answers):
     """One answer per row, until one of `logs` records a change.
@@ -185,7 +157,6 @@ class ByRow(_Answers):
         super().__init__(dtype)
         self._live = live
         self._logs = logs
-        self._on_usage = live.usage_changes in logs
         self._prefetches = prefetches
         self._is_repeated = False
         self._changed = ChangedRows()
@@ -224,11 +195,6 @@ class ByRow(_Answers):
     def _unknown(self, rows: Rows) -> Rows:
         return rows[~self._known.take(rows)]
 
-    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Do as `ByNodeClass.what_if`."""
-        rows = np.array([row], np.intp)
-        return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
-
 
 class Uncached:
     """Answers for a new signature: none is kept."""
@@ -245,10 +211,8 @@ class Uncached:
         """Compute all answers."""
         return compute(rows), None
 
-    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Do as `ByNodeClass.what_if`."""
-        return compute(np.array([row], np.intp))[0]
 
+UNCACHED: Final = Uncached()
 
 Answers: TypeAlias = ByNodeClass | ByRow | Uncached
 """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""

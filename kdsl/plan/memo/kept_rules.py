@@ -18,11 +18,11 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.memo.answers import Answers, Uncached, answers_of
+from kdsl.plan.memo.answers import UNCACHED, Answers, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, Epoch, reads_node_class_only
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 P = TypeVar("P", PredicateRule, ScorePlugin)
 EarlyAnswer: TypeAlias = Status | Narrowed | None
@@ -61,17 +61,17 @@ Group: TypeAlias = tuple[tuple[RulePart[P], ...], Answers]
 
 
 class RuleEntry(Struct, Generic[P], frozen=True, eq=False):
-    """The memo entry of one rule: its early answer, and the parts that apply. They have no answers if the
-    signature is new, or if none are kept.
+    """The memo entry of one rule: its early answer, and the parts that apply. Their answers are `UNCACHED` if
+    the signature is new, or if none are kept.
     """
 
     epoch: Epoch
     early: EarlyAnswer
-    parts: tuple[tuple[RulePart[P], Answers | None], ...]
+    parts: tuple[tuple[RulePart[P], Answers], ...]
 
     @property
     def nbytes(self) -> int:
-        return sum([answers.nbytes for _, answers in self.parts if answers is not None])
+        return sum([answers.nbytes for _, answers in self.parts])
 
 
 class KeptRule(Generic[P]):
@@ -97,7 +97,7 @@ class KeptRule(Generic[P]):
         self.parts: tuple[RulePart[P], ...] = tuple(
             RulePart(self.name, position, part, by_node_class, on_usage) for part in parts
         )
-        self.unknown: tuple[tuple[RulePart[P], Answers | None], ...] = tuple(zip(self.parts, repeat(None)))
+        self.unknown: tuple[tuple[RulePart[P], Answers], ...] = tuple(zip(self.parts, repeat(UNCACHED)))
         self.reads: frozenset[str] = frozenset().union(*(part.reads for part in parts))
         self._decides_early = any(part.decides_early for part in parts)
         self.memo: SignatureMemo[RuleEntry[P]] | None = None
@@ -116,10 +116,8 @@ class KeptRule(Generic[P]):
             if self._applying is not None:
                 keys = [part.key for part in self._applying(state)]
                 applying = tuple([part for part in applying if part.plugin.key in keys])
-        if is_new:
-            return RuleEntry(epoch, early, tuple(zip(applying, repeat(None))))
         live = epoch.snapshot
-        kept = [(part, part.answers(live) if part.is_kept else None) for part in applying]
+        kept = [(part, part.answers(live) if part.is_kept and not is_new else UNCACHED) for part in applying]
         return RuleEntry(epoch, early, tuple(kept))
 
 
@@ -155,7 +153,7 @@ class KeptRules(Generic[P]):
                     early[rule.name] = entry.early
             for part, answers in parts:
                 if is_new:
-                    known.append(((part,), answers or Uncached()))
+                    known.append(((part,), answers))
                 else:
                     others.append(part)
         return early, known, others

@@ -24,14 +24,13 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn, StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames, nbytes_of
-from kdsl.plan.memo.answers import Uncached
+from kdsl.plan.memo.answers import UNCACHED
 from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Epoch
-from kdsl.plan.rules.predicate import SKIP
+from kdsl.plan.rules.predicate import IDS, SKIP, PredicateRule
 from kdsl.plan.rules.predicate_plugin import Ask, PredicatePlugin, first_rejections
-from kdsl.plan.rules.predicate_rule import IDS, PredicateRule
 
 _LAST: Final = np.iinfo(np.int32).max
 
@@ -212,48 +211,31 @@ class PredicateMemo:
         entry = state.values.get(self._key)
         if not isinstance(entry, _Entry) or entry.epoch.snapshot is not nodes.snapshot.live:
             return self._run_each(state, pod, nodes)
-        if nodes.snapshot is not entry.epoch.snapshot:
-            if self._memo.dependencies.on_nodes or not nodes.snapshot.has_live_facts:
-                return self._run_each(state, pod, nodes)
-            return self._what_ifs(entry, state, pod, nodes)
+        is_live = nodes.snapshot is entry.epoch.snapshot
+        if not is_live and (self._memo.dependencies.on_nodes or not nodes.snapshot.has_live_facts):
+            return self._run_each(state, pod, nodes)
         statuses, count = NodeStatuses(nodes, entry.table, entry.rejections), len(nodes.rows)
         for parts, answers in entry.verdicts:
-            only = answers.only
+            # In a what-if, nodes have other pods.
+            is_kept = is_live or not parts[0].on_usage
+            only = answers.only if is_kept else None
             if only is None:
-                if isinstance(answers, Uncached):
-                    entry.ask(statuses, parts[0], pod, None)
+                if answers is UNCACHED:
+                    entry.ask(statuses, parts[0], pod, None if is_live else entry.frames)
                     continue
                 evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
-                found, only = answers.get(nodes.rows, evaluate)
+                if is_kept:
+                    found, only = answers.get(nodes.rows, evaluate)
+                else:
+                    found = evaluate(nodes.rows)
             elif only != 0:
                 found = np.full(count, only, IDS)
-            if only != 0:
+            if only != 0 and (is_live or found.any()):
                 statuses.add(found, parts[-1].position)
         column = self._with_uncached(state, pod, statuses)
-        if count >= _ENOUGH and (column is not None or entry.share != 1):
+        if is_live and count >= _ENOUGH and (column is not None or entry.share != 1):
             entry.learn_share(statuses, count)
         return column
-
-    def _what_ifs(
-        self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
-    ) -> StatusColumn | None:
-        """Return the status of each node, all with other pods than in the live snapshot."""
-        statuses = NodeStatuses(nodes, entry.table, entry.rejections)
-        for parts, answers in entry.verdicts:
-            if isinstance(answers, Uncached):
-                entry.ask(statuses, parts[0], pod, entry.frames)
-                continue
-            evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
-            if len(nodes) == 1:
-                row = nodes.rows.item(0)
-                found = np.array([answers.what_if(row, nodes.snapshot.info(row), evaluate)], IDS)
-            elif any(part.on_usage for part in parts):
-                found = evaluate(nodes.rows)
-            else:
-                found = answers.get(nodes.rows, evaluate)[0]
-            if found.any():
-                statuses.add(found, parts[-1].position)
-        return self._with_uncached(state, pod, statuses)
 
     def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> StatusColumn | None:
         """Add the rejections of predicates whose answers cannot be kept."""

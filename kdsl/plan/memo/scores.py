@@ -26,8 +26,7 @@ from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Epoch
-from kdsl.plan.rules.score import NO_SCORE_INT
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import NO_SCORE_INT, ScorePlugin
 
 _OUT_OF_RANGE: Final = -1
 """The mark of a sum that contains a score out of range. Sums are never negative."""
@@ -176,11 +175,7 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
         if only is None:
             raw, only = answers.get(nodes.rows, partial(_raw, plugin, pod, nodes.snapshot, entry.frames))
         if only is None:
-            close = plugin.close_normalized(raw)
-            if close is None:
-                columns.append(_in_range(plugin.normalized_of(pod, nodes, raw)) * plugin.weight)
-            else:
-                same += _close_points(*close, plugin.weight, columns)
+            columns.append(_in_range(plugin.normalized_of(pod, nodes, raw)) * plugin.weight)
             continue
         share = entry.shares.get((position, only))
         if share is None:
@@ -189,17 +184,6 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
             share = entry.shares[position, only] = int(_in_range(one)[0]) * plugin.weight
         same += share
     return same
-
-
-def _close_points(points: Sequence[int], places: NDArray[np.int64], weight: int, columns: Columns) -> int:
-    """Return the points that all nodes share; if they differ, append a column and return 0."""
-    first, last = points[0], points[-1]
-    if not (0 <= first <= MAX_NODE_SCORE and 0 <= last <= MAX_NODE_SCORE):
-        raise _RangeError
-    if first == last:
-        return first * weight
-    columns.append(np.array([each * weight for each in points], np.int64).take(places))
-    return 0
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:

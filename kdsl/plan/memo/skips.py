@@ -22,9 +22,9 @@ from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, Epoch
+from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import ScorePlugin
 
 MAX_SKIP_BYTES: Final = 4 << 20
 """The most bytes of known skips: those of about a thousand signatures."""

@@ -11,7 +11,7 @@ while it is equal. Nodes have logs of changes instead, see `ChangedRows`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
@@ -41,22 +41,15 @@ _UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
 class Dependencies:
     """The dependencies of a rule's answers.
 
-    `pod_facts` are attributes of `PodInfo`, or values of maps at a key; `catalog` are parts of the catalog.
-    `versions` returns the versions of the parts of the cluster that the rule reads.
+    `pod_facts` are attributes of `PodInfo`, or values of maps at a key. `versions` returns the versions of
+    the parts of the cluster that the rule reads; `on_nodes` says whether it reads the set of nodes.
     """
 
     pod_facts: tuple[PodFact, ...]
-    on_usage: bool
-    on_images: bool
     on_nodes: bool
-    catalog: tuple[str, ...] = ()
-    versions: Callable[[Snapshot], tuple[int, ...]] = field(init=False, compare=False, repr=False)
-    signature: Callable[[PodInfo], Hashable] = field(init=False, compare=False, repr=False)
+    versions: Callable[[Snapshot], tuple[int, ...]]
+    signature: Callable[[PodInfo], Hashable]
     """Returns a pod's signature. It includes the order of maps, which a loop shows."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "signature", _signature(self.pod_facts))
-        object.__setattr__(self, "versions", _versions(self.on_images, self.on_nodes, self.catalog))
 
     @classmethod
     def of(cls, reads: frozenset[str]) -> Dependencies | None:
@@ -65,8 +58,8 @@ class Dependencies:
         if reads - pod - _KNOWN or reads & _UNIQUE:
             return None
         facts = whole_if_many([*map(_fact, sorted(pod))])
-        catalog = tuple(sorted(reads & _CATALOG))
-        return cls(facts, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
+        versions = _versions(_IMAGES in reads, _NODES in reads, tuple(sorted(reads & _CATALOG)))
+        return cls(facts, _NODES in reads, versions, _signature(facts))
 
 
 def _fact(word: str) -> PodFact:

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +31,11 @@ _LARGEST = math.nextafter(2.0**63, 0)
 """The double just below 2**63: the next one up is out of range."""
 _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Larger doubles could overflow in between."""
-_EXACT: Final = 2**53
-"""Whole numbers that are no larger are doubles as well."""
-_NARROW: Final = 16
-"""In a range of so many integers, all are normalised faster than a column of some hundred scores."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
     """Normalise the scores of all feasible nodes; `normalize by` is handled elsewhere."""
-    if not len(raw):
+    if not raw.size:
         return raw.astype(np.int64)
     match kind:
         case Normalization.NONE:
@@ -51,45 +45,6 @@ def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
         case Normalization.MAX | Normalization.REVERSE:
             return _of_maximum(raw, reverse=kind is Normalization.REVERSE)
     raise ValueError(f"no formula for {kind}")
-
-
-def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
-    """Normalise a few integers like `normalize`: an operation on a column costs more than all of them."""
-    lowest, highest = min(raw, default=0), max(raw, default=0)
-    if kind is Normalization.NONE or lowest < -_EXACT or highest > _EXACT:
-        points: list[int] = normalize(kind, np.array(raw, np.int64)).tolist()
-        return points
-    if kind is Normalization.MINMAX:
-        span = float(highest - lowest)
-        return [int(100.0 * ((score - lowest) / span)) if span else 0 for score in raw]
-    if highest <= 0:
-        return [MAX_SCORE] * len(raw) if kind is Normalization.REVERSE else raw
-    scaled = [_scaled(score, highest) for score in raw]
-    return [MAX_SCORE - score for score in scaled] if kind is Normalization.REVERSE else scaled
-
-
-def normalize_close(kind: Normalization, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
-    """Normalise integers that are close to each other. Return the points of each integer from the least to
-    the largest, and the place of each score in them, which may be the scores themselves. None for other
-    scores, and for very negative ones: the mark of a missing score is INT_MIN.
-
-    The points rise or fall with the score, so the first and the last are their bounds.
-    """
-    if not len(raw) or raw.dtype != np.int64:
-        return None
-    least, largest = least_of(raw), largest_of(raw)
-    if largest - least >= _NARROW or least < -_EXACT:
-        return None
-    places = raw.astype(np.int64, copy=False)
-    return _points_between(kind, least, largest), places - least if least else places
-
-
-@lru_cache(1024)
-def _points_between(kind: Normalization, least: int, largest: int) -> tuple[int, ...]:
-    """Return the points of each integer from the least score to the largest, at most `_NARROW` of them. The
-    scores of two pods often have the same bounds.
-    """
-    return tuple(normalize_few(kind, range(least, largest + 1)))
 
 
 def truncate(values: Scores) -> NDArray[np.int64]:

@@ -1,14 +1,16 @@
-"""Predicates as programs: PreFilter decides parts that do not depend on the node, Filter the rest."""
+"""A predicate, or one of its tightenings. PreFilter decides what does not depend on the node."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.span import Span
+from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
@@ -17,48 +19,56 @@ from kdsl.check.model.rule_set import (
     CheckedRequire,
     CheckedTemplate,
 )
-from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.choices import RejectionCode
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.columns.batch import Batch, batch_of
-from kdsl.plan.columns.column import Mask
-from kdsl.plan.columns.pod_inputs import PodRows
+from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
-from kdsl.plan.columns.rule import RuleColumns, ScalarPart
-from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
+from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.tape import is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, FaultLog, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.rules.counted_pods import CountedPods
+from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
+from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
 SKIP = Status(Code.SKIP)
-_EXAMPLES: Final = 256
-"""The nodes for which a rule is recorded that runs for many pods."""
+IDS: Final = np.dtype(np.int32)
+"""The type of status numbers."""
 
 
-class PredicateProgram:
-    """A compiled predicate. It is immutable; frames hold the values for one pod over one snapshot.
+class PredicateRule(NodeRule[CheckedPredicate]):
+    """A predicate without its tightenings, or one of these.
 
     If conditions of `applies when` read the node, the predicate is decided per node; other conditions are
-    decided once, in `decide`, which lets every pod pass unless the rule `decides_early`. `columns` is the
-    form over many nodes, if any; `scalar_parts` are the parts of it that the scalar back end evaluates.
+    decided once, in `decide`, which lets every pod pass unless the rule `decides_early`.
     """
 
-    def __init__(self, rule: CheckedPredicate, functions: CompiledFunctions) -> None:
-        self.rule = rule
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, (type(rule), rule.qualified))
-        self._share = scope.share
-        self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
+    dtype = IDS
+    columns: ColumnPredicate | None
+
+    def __init__(self, rule: CheckedPredicate, functions: CompiledFunctions, key: str = "") -> None:
+        super().__init__(rule, functions, key)
+        self.cures = predicate_cures(rule, functions.fns)
+        self.dependencies = Dependencies.of(rule.reads)
+        self._functions = functions
+        self.live: LiveSnapshot | None = None
+        """The live snapshot of the attempts, None before the first."""
+        scope = self._new_scope(functions)
         # `let`s are lazy, and statements before the first `require` may use them.
         lets = [scope.let(each) for each in rule.body if isinstance(each, CheckedLet)]
         self._resets = [slot for slot in lets if slot is not None]
@@ -86,11 +96,10 @@ class PredicateProgram:
         for statement in others:
             self._block.add(statement)
         self._node_statements = others
-        self.scalar_parts: list[ScalarPart] = []
-        self._tapes: RuleTapes | None = None
         self.applies_by_node = bool(self._node_applies)
         """Whether a condition of `applies when` reads the node."""
         self.columns = self._over_columns(scope, functions)
+        self.can_prefetch = self.is_columnar
         self.frames = Frames(scope, self._resets, functions.steps.pod)
         self.begin = self.frames.begin
         """Returns the frame of one pod over the snapshot that a cluster view shows."""
@@ -120,29 +129,32 @@ class PredicateProgram:
             return None
         return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
 
-    def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
-        """Return whether all conditions of `applies when` that do not depend on nodes hold."""
-        return self._applies.hold(frame, None if log is None else log.add)
+    def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
+        return self._applies.hold(self.begin(pod, view))
 
-    def faults_of_pod(self, frame: Frame) -> tuple[Fault, ...]:
-        """Return which conditions of `applies when` fail that do not depend on nodes."""
-        log = FaultLog(self.rule.name)
-        self.is_for(frame, log)
+    def faults_of_pod(self, pod: PodInfo, snapshot: Snapshot) -> tuple[Fault, ...]:
+        """Return which conditions of `applies when` fail that do not depend on nodes: errors in PreFilter
+        that are not in the answer.
+        """
+        log = FaultLog(self.name)
+        self._applies.hold(self.begin(pod, ClusterView(snapshot)), log.add)
         return log.take()
 
-    def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
+    def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in conditions of `applies when` that depend on nodes. Answers have the others,
         also those of a `let` that rejects a node.
         """
-        log = FaultLog(self.rule.name)
+        frame = self.begin(pod, ClusterView(nodes.snapshot))
+        log = FaultLog(self.name)
         errors: list[tuple[EvalError, Span]] = []
 
         def note(error: EvalError, span: Span) -> None:
             errors.append((error, span))
 
-        if self.applies_by_node and self.is_for(frame):
+        if self.applies_by_node and self._applies.hold(frame):
             meter = frame[-1] = self._share.meter_over(frame[self._cluster])
-            for node in nodes:
+            for node in nodes.nodes():
                 frame[self._node], meter.left = node, meter.limit
                 for slot in self._resets:
                     frame[slot] = UNSET
@@ -156,12 +168,104 @@ class PredicateProgram:
                         log.add(error, span, node.name)
         return log.take()
 
-    def outside(self, frame: Frame) -> Status:
-        """Return the status of nodes outside of `narrow to`, which `decide` must have narrowed."""
-        assert self._narrow is not None
-        return status_of((self._narrow.failure(frame),))
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Decide for all nodes, and keep the state of the attempt for `statuses`."""
+        self.live = nodes.snapshot.live
+        attempt = self._begin(pod, ClusterView(nodes.snapshot))
+        state.values[self.key] = attempt
+        return self.decide(attempt.frame)
 
-    def statuses(self, frame: Frame, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32] | None:
+    def statuses(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, as a number in `numbers`; None if all pass."""
+        attempt = state.values.get(self.key)
+        if isinstance(attempt, RuleAttempt) and attempt.snapshot is nodes.snapshot:
+            return self._statuses(attempt, nodes, numbers)
+
+        # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
+        def ask(view: ClusterView, nodes: NodeSet) -> NDArray[np.int32] | None:
+            return self._decided(self._begin(pod, view), nodes, numbers)
+
+        if nodes.snapshot.what_ifs is not None:
+            return statuses_of_what_ifs(nodes, ask)
+        return ask(ClusterView(nodes.snapshot), nodes)
+
+    def _decided(
+        self, attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, for an attempt that no PreFilter began."""
+        match self.decide(attempt.frame):
+            case None:
+                return self._statuses(attempt, nodes, numbers)
+            case Narrowed(names=names):
+                return self._statuses_within(names, attempt, nodes, numbers)
+            case decided:
+                if decided.code is Code.SKIP:
+                    return None
+                return np.full(len(nodes), numbers.number(decided), IDS)
+
+    @cached_property
+    def _counted(self) -> CountedPods | None:
+        """The questions about placed pods, compiled for the first of them that could wake a pod."""
+        counts = self.cures.counts
+        return CountedPods(self.rule, counts, self._functions) if counts else None
+
+    @cached_property
+    def pod_reads(self) -> Dependencies | None:
+        """The reads of a waiting pod in `may_count`; None if no two pods share them."""
+        return Dependencies.of(frozenset(word for word in self.rule.reads if word.startswith("pod.")))
+
+    def may_count(self, pod: PodInfo, before: object, after: object) -> bool:
+        """Return whether a placed pod that comes, goes or changes may cure the rejection of `pod`."""
+        counted, live = self._counted, self.live
+        return counted is None or live is None or counted.may_help(pod, before, after, live)
+
+    def statuses_of(
+        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, known: PodFrames | None = None
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter; None if
+        all pass.
+
+        The frame resumes, and replaces, the `known` one.
+        """
+        view, frames = ClusterView(nodes.snapshot), self.frames
+        self.live = nodes.snapshot.live
+        if known is None:
+            return self.statuses_in(frames.begin(pod, view), nodes, numbers)
+        frame = frames.resume(pod, view, known)
+        ids = self.statuses_in(frame, nodes, numbers)
+        frames.leave(frame, known)
+        return ids
+
+    def _statuses(
+        self, attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        try:
+            frame = attempt.spare.pop()
+        except IndexError:  # other threads use them
+            frame = attempt.frame.copy()
+        ids = self.statuses_in(frame, nodes, numbers)
+        attempt.spare.append(frame)
+        return ids
+
+    def _statuses_within(
+        self, names: Collection[str], attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32]:
+        """Evaluate the nodes that `narrow to` names, and reject the others."""
+        inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
+        assert self._narrow is not None
+        outside = status_of((self._narrow.failure(attempt.frame),))
+        ids = np.full(len(nodes), numbers.number(outside), IDS)
+        found = self._statuses(attempt, nodes.take(inside), numbers)
+        ids[inside] = 0 if found is None else found
+        return ids
+
+    def _begin(self, pod: PodInfo, view: ClusterView) -> RuleAttempt:
+        frame = self.begin(pod, view)
+        return RuleAttempt(view.snapshot, frame, [frame])
+
+    def statuses_in(self, frame: Frame, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32] | None:
         """Return the status of each node, as a number in `numbers`, over columns if that pays; None if all
         pass.
         """
@@ -209,34 +313,6 @@ class PredicateProgram:
             passes = decided == SKIP
         self.frames.leave(frame, known)
         return passes
-
-    def decide_without_node(self, pod: Value, known: PodFrames) -> Status | Narrowed | None:
-        """Decide for all nodes, as `decide` does, for rules that read nothing else than a pod and a node. The
-        frame resumes, and replaces, the `known` one.
-        """
-        frame = self.frames.resume(pod, None, known)
-        decided = self.decide(frame)
-        self.frames.leave(frame, known)
-        return decided
-
-    def tape_signature(self, pod: PodInfo) -> Hashable:
-        """Return the signature of a pod for `rejections`; None if the rule has no tapes."""
-        whole = None if self._tapes is None else self._tapes.whole
-        return None if whole is None else whole.signature(pod)
-
-    def rejections(self, pods: PodRows, node: NodeInfo, live: LiveSnapshot) -> tuple[Mask, Mask]:
-        """Return which pods of one signature the statements decided per node reject at a node, and for which
-        that is known. Nodes of the live snapshot are examples for a recording.
-        """
-
-        def batch() -> Batch:
-            frame = self.begin(pods.pods[0], ClusterView(live))
-            frame[-1] = self._share.meter_over(None)
-            return batch_of(NodeSet(live, live.order[:_EXAMPLES]), frame)
-
-        assert self._tapes is not None
-        assert self._tapes.whole is not None
-        return self._tapes.whole.masks_for_pods(pods, node, self._share.meter_over(None).limit, batch)
 
     def _passes_on(self, frame: Frame, node: Value) -> bool:
         """Return whether the statements decided per node let the pod onto a node; without reasons."""

@@ -30,9 +30,8 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.rules.predicate import SKIP
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.waiting_pods import MIN_PODS
+from kdsl.plan.rules.predicate import SKIP, PredicateRule
+from kdsl.plan.rules.waiting_pods import MIN_PODS, WaitingPods
 
 MAX_PODS: Final = 4096
 """The most pods of which the values that a rule computes once per pod are kept for the next event."""
@@ -58,6 +57,7 @@ class PredicatePlugin:
         )
         # A pod that sleeps is asked about again, event by event.
         self._frames = ByIdentity[PodInfo, PodFrames](lambda pod: {}, MAX_PODS)
+        self._waiting = [WaitingPods(part, self._frames.of) for part in parts]
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -157,15 +157,13 @@ class PredicatePlugin:
         return True
 
     def _pass(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
-        if not self.is_tightened:
-            return self.parts[0].passes(pod, node, known)
         return all(part.passes(pod, node, known) for part in self.parts)
 
     def _passing(self, pods: tuple[PodInfo, ...], node: NodeInfo) -> NDArray[np.bool_]:
         """Return `_pass` for many pods."""
         found = np.ones(len(pods), np.bool_)
-        for part in self.parts:
-            found &= part.passing(pods, node, self._frames.of)
+        for part in self._waiting:
+            found &= part.passing(pods, node)
         return found
 
 

@@ -1,10 +1,9 @@
-"""Scores as programs: a raw value for every node, and its normalisation to 0..100."""
+"""A score of a profile as a plugin: a raw value for every node, and its normalisation to 0..100."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +13,18 @@ from kdsl.base.extremes import largest_of, least_of
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedScore
 from kdsl.check.model.types import DOUBLE
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
-from kdsl.lang.choices import ErrorAction
+from kdsl.hooks.specs import hookimpl
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Status
+from kdsl.lang.choices import ErrorAction, Normalization
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import lower_whole
@@ -28,18 +32,17 @@ from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
-from kdsl.plan.columns.rule import RuleColumns, ScalarPart
-from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
+from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.tape import is_faster_over_columns
 from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
-from kdsl.plan.compile.frames import Frames
+from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
-from kdsl.plan.rules.normalize import Scores, normalize, normalize_close, normalize_few, whole
+from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
+from kdsl.plan.rules.normalize import Scores, normalize, whole
+from kdsl.plan.rules.predicate import SKIP
 
 NO_SCORE_INT = INT_MIN
 """The mark of a node without a score (failed or ignored) among ints; among doubles it is NaN."""
-
-_CLOSE: Final = 4096
-"""The largest range of integers whose distinct values are found by a table."""
 
 
 class ScoreError(KdslError):
@@ -50,19 +53,27 @@ class ScoreError(KdslError):
         self.fault = fault
 
 
-class ScoreProgram:
-    """A compiled score. `dtype` is the type of its raw scores, int64 or float64."""
+class ScorePlugin(NodeRule[CheckedScore]):
+    """A score and its weight, of which 0 counts as 1. `dtype` is the type of its raw scores, int64 or
+    float64.
+    """
 
-    def __init__(self, rule: CheckedScore, functions: CompiledFunctions) -> None:
-        self.rule = rule
+    columns: ColumnScore | None
+
+    def __init__(
+        self, rule: CheckedScore, functions: CompiledFunctions, weight: int = 1, key: str = ""
+    ) -> None:
+        super().__init__(rule, functions, key)
+        self.weight = weight or 1
+        self.decides_early = bool(rule.applies)
         self._erred = functions.erred
         self._is_double = rule.value.type == DOUBLE
-        self.dtype: np.dtype[np.int64 | np.float64] = np.dtype(np.float64 if self._is_double else np.int64)
+        self.dtype = np.dtype(np.float64 if self._is_double else np.int64)
+        self.is_plain = rule.normalize.kind is Normalization.NONE and not self._is_double
+        """Whether the score of a node is independent of other nodes."""
         self._nothing: int | float = math.nan if self._is_double else NO_SCORE_INT
         self._aborts = rule.on_error is not None and rule.on_error.action is ErrorAction.ABORT
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, (type(rule), rule.qualified))
-        self._share = scope.share
-        self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
+        scope = self._new_scope(functions)
         self._feasible = scope.slot_of("feasible")
         self._reads_feasible = "feasible" in rule.reads
         self._range = tuple(map(scope.slot_of, ("value", "min", "max")))
@@ -71,10 +82,9 @@ class ScoreProgram:
         self._ignores = [(scope.compile(condition), condition.span) for condition in rule.ignores]
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
-        self.scalar_parts: list[ScalarPart] = []
-        self._tapes: RuleTapes | None = None
         self._groups: NodeGroups | None = None
         self.columns = None if functions.probe is not None else self._over_columns(scope, functions)
+        self.can_prefetch = self.is_columnar and not self._aborts
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnScore:
@@ -94,17 +104,70 @@ class ScoreProgram:
             frame[self._feasible] = NodeList(feasible)
         return frame
 
-    def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
-        """Return whether all conditions of `applies when` that do not depend on nodes hold."""
-        return self._applies.hold(frame, None if log is None else log.add)
+    @hookimpl
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        if not self.rule.applies:
+            return None
+        attempt = state.values[self.key] = self._begin(pod, nodes)
+        return None if self._applies.hold(attempt.frame) else SKIP
+
+    @hookimpl
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
+        attempt = self._attempt(state, pod, nodes)
+        raw = self.raw_scores(attempt.frame, nodes)
+        missing = self.missing(raw)
+        state.values[f"{self.key}/missing"] = missing
+        if missing.any():
+            raw = raw.copy()
+            raw[missing] = 0
+        return raw
+
+    @hookimpl
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
+    ) -> NDArray[np.int64]:
+        """Normalise the result of `score`; nodes without a score get 0 and do not affect the others."""
+        missing = state.values.get(f"{self.key}/missing")
+        attempt = self._attempt(state, pod, nodes)
+        return self.normalized(attempt.frame, scores, missing if isinstance(missing, np.ndarray) else None)
+
+    def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Return whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
+        return self._applies.hold(self.frames.begin(pod, view))
+
+    def raw_of(self, pod: PodInfo, nodes: NodeSet, known: PodFrames) -> Scores:
+        """Return the raw score of each node, with the mark of no score if it failed or is ignored. The frame
+        resumes, and replaces, the `known` one.
+        """
+        frames = self.frames
+        frame = frames.resume(pod, ClusterView(nodes.snapshot), known)
+        raw = self.raw_scores(frame, nodes)
+        frames.leave(frame, known)
+        return raw
+
+    def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
+        """Normalise the result of `raw_of` for the same nodes."""
+        # Only a formula of the rule itself reads a frame.
+        frame = [] if self.rule.normalize.by is None else self.begin(pod, ClusterView(nodes.snapshot), nodes)
+        return self.normalized(frame, raw, self.missing(raw))
+
+    def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> RuleAttempt:
+        attempt = state.values.get(self.key)
+        if not isinstance(attempt, RuleAttempt) or attempt.snapshot is not nodes.snapshot:
+            return self._begin(pod, nodes)
+        return attempt
+
+    def _begin(self, pod: PodInfo, nodes: NodeSet) -> RuleAttempt:
+        return RuleAttempt(nodes.snapshot, self.begin(pod, ClusterView(nodes.snapshot), nodes))
 
     def raw_scores(self, frame: Frame, nodes: NodeSet) -> Scores:
         """Return the raw score of each node, as `scalar_scores` gives it."""
         raw = self._grouped_scores(frame, nodes)
         return raw.column(self.dtype) if isinstance(raw, Grouped) else raw
 
-    def points(self, frame: Frame, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
+    def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
         """Return the normalised scores of nodes; those without a score get 0 and do not affect the others."""
+        frame = self._attempt(state, pod, nodes).frame
         raw = self._grouped_scores(frame, nodes)
         if isinstance(raw, Grouped):
             # Normalising reads the least, the largest and the score itself, so one value stands for its
@@ -128,10 +191,10 @@ class ScoreProgram:
         firsts = batch.nodes_at(groups.firsts)
         return Grouped(list(self.scalar_scores(frame, firsts, meter=meter)), groups)
 
-    def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return the errors in scoring these nodes. `nodes` is the argument of `begin`."""
-        log = FaultLog(self.rule.name)
-        if not self.is_for(frame, log):
+    def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
+        """Return the errors in scoring these nodes."""
+        frame, log = self.begin(pod, ClusterView(nodes.snapshot), nodes), FaultLog(self.name)
+        if not self._applies.hold(frame, log.add):
             return log.take()
         if self._ignores:
             raw = np.fromiter(self.scalar_scores(frame, nodes.nodes(), log), self.dtype, len(nodes))
@@ -203,37 +266,27 @@ class ScoreProgram:
         self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
         """Return the scores, in 0..100 if the rule keeps to that; `missing` ones get 0 and do not count."""
-        if missing is not None and np.count_nonzero(missing):
+        if missing is not None and True in missing:
             normalized = np.zeros(len(raw), np.int64)
             normalized[~missing] = self.normalized(frame, raw[~missing])
             return normalized
         if self._by is None:
             return normalize(self.rule.normalize.kind, raw)
-        if not len(raw):
+        if not raw.size:
             return raw.astype(np.int64)
         # Equal scores are normalised to equal ones.
-        values, kinds, least, largest = _distinct(raw)
-        return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
-
-    def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
-        """Normalise integers that are close to each other, see `normalize_close`; None for other scores, if
-        some are missing, or if the rule has its own formula.
-        """
-        return None if self._by is not None else normalize_close(self.rule.normalize.kind, raw)
+        distinct = encoded(Column(raw))
+        found = self._normalized_by(frame, distinct.values, least_of(raw), largest_of(raw))
+        return np.array(found, np.int64).take(distinct.codes)
 
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
-        """Normalise a few scores like `normalized`: an operation on a column costs more than all of them."""
-        if self._is_double:
-            column = np.array(raw, np.float64)
+        """Normalise a few scores like `normalized`: finding the distinct ones as a column costs more."""
+        if self._by is None or self._is_double:
+            column = np.array(raw, self.dtype)
             points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
             return points
-        if self._by is None and NO_SCORE_INT not in raw:
-            return [*normalize_few(self.rule.normalize.kind, raw)]
         scores = sorted({*raw} - {NO_SCORE_INT})
-        if self._by is None or not scores:
-            found = normalize_few(self.rule.normalize.kind, scores)
-        else:
-            found = self._normalized_by(frame, scores, scores[0], scores[-1])
+        found = self._normalized_by(frame, scores, min(scores, default=0), max(scores, default=0))
         known = dict(zip(scores, found, strict=True))
         return [known.get(score, 0) for score in raw]
 
@@ -280,21 +333,3 @@ class ScoreProgram:
         if log is not None:
             log.add(error, span, node, count)
         return self._nothing
-
-
-def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
-    """Return the distinct scores, the index of each score in them, the least and the largest."""
-    if raw.dtype == np.int64:
-        least, largest = least_of(raw), largest_of(raw)
-        if largest - least < _CLOSE:
-            places = raw - least
-            present = np.bincount(places).nonzero()[0]
-            numbers = np.zeros(largest - least + 1, np.intp)
-            numbers[present] = np.arange(len(present))
-            return (present + least).tolist(), numbers.take(places), least, largest
-    else:
-        # The first of 0.0 and -0.0 counts.
-        values = raw.tolist()
-        least, largest = min(values), max(values)
-    distinct = encoded(Column(raw))
-    return list(distinct.values), distinct.codes, least, largest

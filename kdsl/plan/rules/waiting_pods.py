@@ -15,18 +15,23 @@ from numpy.typing import NDArray
 from kdsl.base.by_identity import ByIdentity
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.batch import Batch, batch_of
+from kdsl.plan.columns.column import Mask
 from kdsl.plan.columns.pod_inputs import PodRows
 from kdsl.plan.compile.frames import PodFrames
-from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.predicate import PredicateRule
 
 MAX_PODS: Final = 1 << 14
 """The most pods of which the decision without a node is kept."""
 MIN_PODS: Final = 12
 """For fewer pods, asking one by one is faster."""
 _QUESTIONS: Final = 8
+_EXAMPLES: Final = 256
+"""The nodes for which a rule is recorded."""
 
 FramesOf = Callable[[PodInfo], PodFrames]
 
@@ -53,33 +58,52 @@ class _Asked:
 class WaitingPods:
     """The waiting pods of one rule, which reads nothing but the pod and the node."""
 
-    def __init__(self, program: PredicateProgram, frames_of: FramesOf) -> None:
-        self._program = program
+    def __init__(self, rule: PredicateRule, frames_of: FramesOf) -> None:
+        self._rule = rule
         self._frames_of = frames_of
         self._known = ByIdentity[PodInfo, _Waiting](self._look, MAX_PODS)
         self._asked = ByIdentity[tuple[PodInfo, ...], _Asked](self._divided, _QUESTIONS)
 
-    def passing(self, pods: tuple[PodInfo, ...], node: NodeInfo, live: LiveSnapshot) -> NDArray[np.bool_]:
+    def passing(self, pods: tuple[PodInfo, ...], node: NodeInfo) -> NDArray[np.bool_]:
         """Return whether the rule lets each pod onto a node. For the same tuple, pods are divided once."""
         asked = self._asked.of(pods)
         found = np.zeros(len(pods), np.bool_)
         found[asked.passing] = True
         alone = asked.alone
         for rows, places in asked.together:
-            rejected, is_known = self._program.rejections(rows, node, live)
+            rejected, is_known = self._rejections(rows, node)
             found[places] = is_known & ~rejected
             alone = np.concatenate((alone, places[~is_known]))
         for place in alone.tolist():
             pod = pods[place]
-            found[place] = self._program.passes(pod, node, self._frames_of(pod))
+            found[place] = self._rule.passes(pod, node, self._frames_of(pod))
         return found
 
+    def _rejections(self, pods: PodRows, node: NodeInfo) -> tuple[Mask, Mask]:
+        """Return which pods of one signature the statements decided per node reject at a node, and for which
+        that is known.
+        """
+        rule, tapes, live = self._rule, self._rule.whole_tapes, self._rule.live
+        assert tapes is not None
+        if live is None:  # without an attempt there are no nodes for a recording
+            nobody = np.zeros(len(pods), np.bool_)
+            return nobody, nobody
+
+        def batch() -> Batch:
+            frame = rule.frames.begin(pods.pods[0], ClusterView(live))
+            frame[-1] = rule.meter_alone()
+            return batch_of(NodeSet(live, live.order[:_EXAMPLES]), frame)
+
+        return tapes.masks_for_pods(pods, node, rule.meter_alone().limit, batch)
+
     def _look(self, pod: PodInfo) -> _Waiting:
-        program = self._program
-        decided = program.decide_without_node(pod, self._frames_of(pod))
+        frames, known = self._rule.frames, self._frames_of(pod)
+        frame = frames.resume(pod, None, known)
+        decided = self._rule.decide(frame)
+        frames.leave(frame, known)
         if decided is None:
-            signature = program.tape_signature(pod)
-            return _Waiting(None, signature)
+            tapes = self._rule.whole_tapes
+            return _Waiting(None, None if tapes is None else tapes.signature(pod))
         return _Waiting(None if isinstance(decided, Narrowed) else decided.code is Code.SKIP)
 
     def _divided(self, pods: tuple[PodInfo, ...]) -> _Asked:

@@ -15,8 +15,8 @@ from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.scope import CompiledFunctions, LowerMacro
-from kdsl.plan.rules.predicate import PredicateProgram
-from kdsl.plan.rules.score import ScoreProgram
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, rules
 
@@ -34,18 +34,18 @@ def checked_predicate(
     return rule, CompiledFunctions(found.fns, steps=steps, lower=lower_macro)
 
 
-def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> PredicateProgram:
+def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> PredicateRule:
     """Compile a predicate whose body begins in line 4."""
-    return PredicateProgram(*checked_predicate(body, fns, steps))
+    return PredicateRule(*checked_predicate(body, fns, steps))
 
 
 def score_program(
     body: str, fns: str = "", lower: LowerMacro | None = lower_macro, steps: Steps = DEFAULT_STEPS
-) -> ScoreProgram:
+) -> ScorePlugin:
     found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, CompiledFunctions(found.fns, steps=steps, lower=lower))
+    return ScorePlugin(rule, CompiledFunctions(found.fns, steps=steps, lower=lower))
 
 
 def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:
@@ -58,9 +58,7 @@ def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> Cluster
     return cache
 
 
-def both_verdicts(
-    program: PredicateProgram, pod: PodInfo, nodes: NodeSet
-) -> tuple[list[object], list[object]]:
+def both_verdicts(program: PredicateRule, pod: PodInfo, nodes: NodeSet) -> tuple[list[object], list[object]]:
     """Return the answers of the column back end and of the scalar one for every node."""
     assert len(nodes) >= MIN_ROWS
     answers: list[list[object]] = []
@@ -70,7 +68,7 @@ def both_verdicts(
         if decided is not None:
             return [decided], [decided]
         ids = (
-            program.statuses(frame, nodes, numbers)
+            program.statuses_in(frame, nodes, numbers)
             if is_columns
             else program.scalar_statuses(frame, nodes.nodes(), numbers)
         )
@@ -79,7 +77,7 @@ def both_verdicts(
     return answers[0], answers[1]
 
 
-def both_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> tuple[list[str], list[str]]:
+def both_scores(program: ScorePlugin, pod: PodInfo, nodes: NodeSet) -> tuple[list[str], list[str]]:
     """Return the raw scores of both back ends, exact in every bit."""
     assert len(nodes) >= MIN_ROWS
 

@@ -12,8 +12,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
-from kdsl.plan.rules.predicate import PredicateProgram
-from kdsl.plan.rules.score import ScoreProgram
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
@@ -68,22 +68,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     columns leave to it.
     """
     found: list[int] = []
-    evaluate, evaluate_score = PredicateProgram.scalar_statuses, ScoreProgram.scalar_scores
+    evaluate, evaluate_score = PredicateRule.scalar_statuses, ScorePlugin.scalar_scores
 
-    def watched(program: PredicateProgram, frame: Frame, nodes: Iterable[Value], *others: Value) -> Value:
+    def watched(program: PredicateRule, frame: Frame, nodes: Iterable[Value], *others: Value) -> Value:
         given = list(nodes)
         found.append(len(given))
         return evaluate(program, frame, given, *others)
 
     def watched_score(
-        program: ScoreProgram, frame: Frame, nodes: Iterable[Value], **others: Value
+        program: ScorePlugin, frame: Frame, nodes: Iterable[Value], **others: Value
     ) -> Iterator[int | float]:
         given = list(nodes)
         found.append(len(given))
         return evaluate_score(program, frame, given, **others)
 
-    monkeypatch.setattr(PredicateProgram, "scalar_statuses", watched)
-    monkeypatch.setattr(ScoreProgram, "scalar_scores", watched_score)
+    monkeypatch.setattr(PredicateRule, "scalar_statuses", watched)
+    monkeypatch.setattr(ScorePlugin, "scalar_scores", watched_score)
     yield found
 
 

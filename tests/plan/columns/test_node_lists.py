@@ -216,7 +216,7 @@ def test_ports_in_use_are_asked_at_once() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Fallback, "__call__", lambda *_: pytest.fail("asked one by one"))
         frame = program.begin(PodInfo("p", host_ports=(used,)), ClusterView(nodes.snapshot))
-        ids = program.statuses(frame, nodes, StatusNumbers())
+        ids = program.statuses_in(frame, nodes, StatusNumbers())
     assert ids is not None and (ids > 0).tolist() == [at % 2 == 0 for at in range(MIN_ROWS)]
 
 
@@ -282,7 +282,7 @@ def test_thousands_of_ports_are_asked_at_once() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Fallback, "__call__", lambda *_: pytest.fail("asked one by one"))
         pod = PodInfo("p", host_ports=(HostPort("0.0.0.0", "TCP", 4_007),))
-        ids = program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, StatusNumbers())
+        ids = program.statuses_in(program.begin(pod, ClusterView(nodes.snapshot)), nodes, StatusNumbers())
     assert ids is not None and (ids > 0).tolist() == [at == 4 for at in range(MIN_ROWS)]
 
 

@@ -13,13 +13,13 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
+from kdsl.hooks.state import CycleState
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.rules.predicate import PredicateProgram
-from kdsl.plan.rules.score import ScoreProgram
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
@@ -128,12 +128,8 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
 ) -> None:
     candidates = NodeSet.all(cluster(list(nodes(groups)), bound(pods)).snapshot())
     program = score_program(f"let found = {first}\nignore when found == {second}\n{end}", FNS)
-
-    def begin() -> Frame:
-        return program.begin(pod, ClusterView(candidates.snapshot), candidates)
-
-    points = program.points(begin(), candidates)
-    frame = begin()
+    points = program.points_of(CycleState(), pod, candidates)
+    frame = program.begin(pod, ClusterView(candidates.snapshot), candidates)
     raw = np.array(list(program.scalar_scores(frame, candidates.nodes())), program.dtype)
     expected = program.normalized(frame, raw, program.missing(raw))
     found = points.column(np.int64) if isinstance(points, Grouped) else points
@@ -143,9 +139,9 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
 class Evaluated:
     """Records the nodes that the scalar back end evaluates."""
 
-    def __init__(self, program: PredicateProgram | ScoreProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, program: PredicateRule | ScorePlugin, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names: list[str] = []
-        method = "scalar_scores" if isinstance(program, ScoreProgram) else "scalar_statuses"
+        method = "scalar_scores" if isinstance(program, ScorePlugin) else "scalar_statuses"
         evaluate = getattr(program, method)
 
         def watched(frame: Value, nodes: Value, *others: Value, **named: Value) -> Value:
@@ -167,7 +163,7 @@ def test_one_node_of_each_domain_is_evaluated(monkeypatch: pytest.MonkeyPatch) -
     candidates = NodeSet.all(zones(4).snapshot())
     pod = PodInfo("x", labels=FrozenMap({"zone": ""}))
     frame = program.begin(pod, ClusterView(candidates.snapshot))
-    ids = program.statuses(frame, candidates, StatusNumbers())
+    ids = program.statuses_in(frame, candidates, StatusNumbers())
     assert evaluated.names == ["n0", "n1", "n2"]
     assert ids is not None and [at for at, one in enumerate(ids) if one] == list(range(0, 30, 3))
 

@@ -25,7 +25,7 @@ from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.node_reads import unclear
 from kdsl.plan.columns.nodes import _evaluate, lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
+from kdsl.plan.rules.score import NO_SCORE_INT, ScorePlugin
 
 from tests.plan.columns.both import cluster
 from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, predicate, rules, statuses
@@ -99,7 +99,7 @@ def scores(
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    program = ScoreProgram(rule, CompiledFunctions(found.fns, None, steps, lower_macro if at_once else None))
+    program = ScorePlugin(rule, CompiledFunctions(found.fns, None, steps, lower_macro if at_once else None))
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
     return list(program.scalar_scores(frame, nodes.nodes()))
 

@@ -15,7 +15,7 @@ from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.score import ScoreProgram
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.plan.columns.both import both_scores, both_verdicts, predicate_program
 from tests.plan.lab import DEFAULT_QUEUE, rules
@@ -37,12 +37,12 @@ def _cards(node: NodeInfo) -> tuple[Card, ...]:
     )
 
 
-def _program(body: str) -> ScoreProgram:
+def _program(body: str) -> ScorePlugin:
     profile = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ P weight 1 }} }}'
     found = rules(f"score P {{\n{body}\n}}\n{FUNCTIONS}\n{profile}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, CompiledFunctions(found.fns, lower=lower_macro, cards_of=_cards))
+    return ScorePlugin(rule, CompiledFunctions(found.fns, lower=lower_macro, cards_of=_cards))
 
 
 def _nodes() -> NodeSet:
@@ -113,7 +113,7 @@ def test_columns_answer_as_the_scalar_back_end(name: str) -> None:
 def test_all_of_it_runs_over_columns(name: str) -> None:
     program = _program(GOOD[name])
     asked: list[str] = []
-    original = ScoreProgram.scalar_scores
+    original = ScorePlugin.scalar_scores
 
     def scalar_scores(*args: object, **kwargs: object) -> object:
         asked.append(name)
@@ -123,7 +123,7 @@ def test_all_of_it_runs_over_columns(name: str) -> None:
     nodes = _nodes()
     frame = program.begin(PodInfo("p"), ClusterView(nodes.snapshot), nodes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ScoreProgram, "scalar_scores", scalar_scores)
+        patch.setattr(ScorePlugin, "scalar_scores", scalar_scores)
         program.raw_scores(frame, nodes)
     assert not asked
 
@@ -135,7 +135,7 @@ def test_a_profile_without_devices_sees_no_cards() -> None:
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    columns, scalar = both_scores(ScoreProgram(rule, CompiledFunctions(found.fns)), PodInfo("p"), _nodes())
+    columns, scalar = both_scores(ScorePlugin(rule, CompiledFunctions(found.fns)), PodInfo("p"), _nodes())
     assert set(columns) == set(scalar) == {"0"}
 
 

@@ -17,7 +17,7 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns import statements
 from kdsl.plan.columns.distinct import Fallback
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.predicate import PredicateRule
 
 from tests.plan.columns.both import both_verdicts, cluster, predicate_program
 from tests.plan.lab import node
@@ -77,15 +77,15 @@ def test_a_call_fails_with_an_argument_that_its_body_does_not_read(body: str) ->
 
 def test_a_rule_about_few_facts_runs_once_per_combination(monkeypatch: pytest.MonkeyPatch) -> None:
     program = predicate_program('require node.taints.all(t, pod.tolerates(t)) else "no"')
-    asked, original = [0], PredicateProgram.scalar_statuses
+    asked, original = [0], PredicateRule.scalar_statuses
 
-    def counted(self: PredicateProgram, frame: Frame, nodes: Iterable[Value], *rest: Any) -> Value:
+    def counted(self: PredicateRule, frame: Frame, nodes: Iterable[Value], *rest: Any) -> Value:
         found = list(nodes)
         asked[0] += len(found)
         return original(self, frame, found, *rest)
 
-    monkeypatch.setattr(PredicateProgram, "scalar_statuses", counted)
-    program.statuses(program.begin(POD, ClusterView(NODES.snapshot)), NODES, StatusNumbers())
+    monkeypatch.setattr(PredicateRule, "scalar_statuses", counted)
+    program.statuses_in(program.begin(POD, ClusterView(NODES.snapshot)), NODES, StatusNumbers())
     assert asked == [len(TAINTS)]
 
 

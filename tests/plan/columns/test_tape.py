@@ -18,8 +18,8 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns import tape
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.rules.predicate import PredicateProgram
-from kdsl.plan.rules.score import ScoreProgram
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScorePlugin
 
 from tests.plan.columns.both import cluster, predicate_program, score_program
 from tests.plan.expressions import Expressions
@@ -70,7 +70,7 @@ WANTED = [Resources({"cpu": 500 + 7 * at, "memory": 3 + at}) for at in range(len
 ROOMS = [Resources({"cpu": 400 * (at % 4 + 1), "memory": at + 1, "pods": 2}) for at in range(NODES)]
 LOAD = Resources({"cpu": 300, "memory": 2})
 
-Program = PredicateProgram | ScoreProgram
+Program = PredicateRule | ScorePlugin
 Arrival = PodInfo | NodeFacts
 
 
@@ -105,12 +105,12 @@ def _check(
 
 def _begin(program: Program, pod: PodInfo, nodes: NodeSet) -> Frame:
     view = ClusterView(nodes.snapshot)
-    return program.begin(pod, view, nodes) if isinstance(program, ScoreProgram) else program.begin(pod, view)
+    return program.begin(pod, view, nodes) if isinstance(program, ScorePlugin) else program.begin(pod, view)
 
 
 def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool) -> list[object]:
     """Return the answers of a rule for every node; scores exact in every bit."""
-    if isinstance(program, ScoreProgram):
+    if isinstance(program, ScorePlugin):
         raw = (
             program.raw_scores(frame, nodes).tolist()
             if over_columns
@@ -121,7 +121,7 @@ def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool)
         return [decided]
     found = StatusNumbers()
     ids = (
-        program.statuses(frame, nodes, found)
+        program.statuses_in(frame, nodes, found)
         if over_columns
         else program.scalar_statuses(frame, nodes.nodes(), found)
     )

@@ -41,7 +41,7 @@ def _kept(cache: ClusterCache) -> list[int]:
 
 def _tally_of(count: TopologyCount) -> object:
     """Return the tally that is kept for a count; None if there is none."""
-    return TallyStore.of(count.counter.snapshot)._tallies._entries.get(count.counter.key)
+    return count.store._tallies._entries.get(count.key)
 
 
 def test_who_asks_the_same_shares_a_tally() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from kdsl.cluster.objects.ports import HostPort
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
@@ -27,15 +25,11 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch, tape
 from kdsl.plan.memo import answers as answers_module
 from kdsl.plan.memo import predicates as predicates_module
-from kdsl.plan.memo.answers import ByNodeClass
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.score import ScoreError
-from kdsl.plan.rules.score_plugin import ScorePlugin
-from numpy.typing import NDArray
+from kdsl.plan.rules.score import ScoreError, ScorePlugin
 
 from tests.plan.expressions import Expressions
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, compiler, filtered, predicate, score
@@ -369,16 +363,7 @@ def test_what_ifs_of_a_node_are_separate_from_its_answer(condition: str) -> None
             assert bool(told(column_of(joined, state, pod, one)[0])) is (other is bad_)
 
 
-def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    judged: list[str] = []
-    statuses_of = PredicateRule.statuses_of
-
-    def watched(plugin: PredicateRule, pod: PodInfo, nodes: NodeSet, **rest: Any) -> NDArray[np.int32]:
-        judged.extend(nodes.names())
-        return statuses_of(plugin, pod, nodes, **rest)
-
+def test_what_ifs_of_nodes_have_their_own_answers() -> None:
     joined = PredicateMemo([predicate('require node.podCount < 2 else "full"')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
     for name in ("n0", "n1", "n2"):
@@ -386,7 +371,6 @@ def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
     nodes = NodeSet.all(cache.snapshot())
     for _ in range(2):  # nothing is kept for a new signature
         joined.pre_filter(state, pod, nodes)
-    monkeypatch.setattr(PredicateRule, "statuses_of", watched)
     for row in nodes.rows.tolist():
         for count, is_full in ((1, False), (2, True)):
             node = nodes.snapshot.info(row)
@@ -394,7 +378,6 @@ def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
                 node = node.with_pod(PodInfo(f"q{number}", node_name=node.name))
             one = NodeSet(nodes.snapshot.overlay(row, node), np.array([row], np.int32))
             assert bool(told(column_of(joined, state, pod, one)[0])) is is_full
-    assert judged == ["n0", "n0"]
 
 
 def first_rejection(
@@ -413,28 +396,6 @@ def told(status: Status) -> tuple[object, ...]:
     if status.code is Code.SUCCESS:
         return ()
     return status.plugin, status.code, status.reasons, status.sites
-
-
-def test_a_what_if_is_kept_by_node_class() -> None:
-    asked: list[int] = []
-
-    def compute(rows: Rows) -> NDArray[np.int32]:
-        asked.extend(rows.tolist())
-        return np.array([7], np.int32)
-
-    cache = ClusterCache()
-    for name in ("n1", "n2"):
-        cache.add_node(NodeFacts(name))
-    snapshot = cache.snapshot()
-    kept = ByNodeClass(snapshot.live, np.dtype(np.int32))
-    for row in (0, 1):
-        for count in (1, 2, 1):
-            node = snapshot.info(row)
-            for number in range(count):
-                node = node.with_pod(PodInfo(f"p{number}", node_name=node.name))
-            assert kept.what_if(row, node, compute) == 7
-    assert asked == [0, 0]
-    assert kept.nbytes > 0
 
 
 @settings(deadline=None, max_examples=25)

@@ -17,9 +17,8 @@ from kdsl.plan.compile.budget import Share
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.compiled_profile import compile_profile
-from kdsl.plan.rules.predicate_rule import PredicateRule
-from kdsl.plan.rules.score import ScoreError
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.predicate import PredicateRule
+from kdsl.plan.rules.score import ScoreError, ScorePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, rules
 from tests.plan.memo.test_joined import column_of

@@ -7,8 +7,7 @@ import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code
-from kdsl.plan.rules.score import ScoreError
-from kdsl.plan.rules.score_plugin import ScorePlugin
+from kdsl.plan.rules.score import ScoreError, ScorePlugin
 
 from tests.plan.lab import node, nodes_of, score
 

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar.meter import Steps
-from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.waiting_pods import MIN_PODS, WaitingPods
 
 from tests.plan.columns.both import cluster, predicate_program
@@ -19,12 +21,19 @@ SMALL = [Resources({"cpu": 300 + at * 7 % 900, "memory": 3 + at}) for at in rang
 """The requests of pods with one signature of tapes."""
 
 
-def passing(program: PredicateProgram, pods: tuple[PodInfo, ...], nodes: list[NodeInfo]) -> bool:
+def _live(cache: ClusterCache) -> LiveSnapshot:
+    snapshot = cache.snapshot()
+    assert isinstance(snapshot, LiveSnapshot)
+    return snapshot
+
+
+def passing(program: PredicateRule, pods: tuple[PodInfo, ...], nodes: list[NodeInfo]) -> bool:
     """Compare the answers for all pods together with those for each; return whether any pod passes."""
     cache = cluster([node.facts for node in nodes], [pod for node in nodes for pod in node.pods])
+    program.live = _live(cache)
     together, passed = WaitingPods(program, lambda pod: {}), False
     for node in nodes:
-        found = together.passing(pods, node, cache.snapshot()).tolist()
+        found = together.passing(pods, node).tolist()
         assert found == [program.passes(pod, node, {}) for pod in pods]
         passed |= any(found)
     return passed
@@ -65,9 +74,11 @@ def test_pods_are_asked_together(body: str, is_together: bool) -> None:
     by_one = program.passes
     pods = pods_of(SMALL)
     together = WaitingPods(program, lambda pod: asked.append(pod) or {})  # type: ignore[func-returns-value]
-    live = cluster([each.facts for each in nodes], [pod for each in nodes for pod in each.pods]).snapshot()
+    program.live = _live(
+        cluster([each.facts for each in nodes], [pod for each in nodes for pod in each.pods])
+    )
     for each in nodes:
-        assert together.passing(pods, each, live).tolist() == [by_one(pod, each, {}) for pod in pods]
+        assert together.passing(pods, each).tolist() == [by_one(pod, each, {}) for pod in pods]
     # Once to look at a pod without a node.
     assert (len(asked) == len(pods)) is (is_together or "applies" in body)
     assert passing(program, pods, nodes)
@@ -85,9 +96,10 @@ def test_a_node_beyond_the_assumed_ranges_and_a_huge_request() -> None:
     large = Resources({"cpu": 2**63 - 1, "memory": 2**62, "pods": 9})
     program = predicate_program(FIT)
     cache = cluster([NodeFacts("n0", allocatable=ROOMS[3])])
+    program.live = _live(cache)
     together = WaitingPods(program, lambda pod: {})
     for each in (node("n0", ROOMS[3]), node("n0", large), node("n0", large, large)):
-        found = together.passing(pods, each, cache.snapshot()).tolist()
+        found = together.passing(pods, each).tolist()
         assert found == [program.passes(pod, each, {}) for pod in pods]
 
 

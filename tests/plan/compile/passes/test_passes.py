@@ -12,7 +12,7 @@ from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.hoist import hoist_lasting
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.predicate import PredicateRule
 
 from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, rules
 
@@ -88,7 +88,7 @@ class Counting:
 
 
 def test_parts_that_depend_on_the_pod_are_computed_once_for_all_nodes() -> None:
-    program = PredicateProgram(
+    program = PredicateRule(
         rule(
             """
             let twice = pod.priority * 2
@@ -107,7 +107,7 @@ def test_parts_that_depend_on_the_pod_are_computed_once_for_all_nodes() -> None:
 
 
 def test_a_hoisted_part_that_is_not_reached_does_not_fail() -> None:
-    program = PredicateProgram(
+    program = PredicateRule(
         rule('require node.podCount == 0 || 1 / (pod.priority - pod.priority) > 0 else ""'), FUNCTIONS
     )
     nodes = nodes_of(node("a"))
