@@ -59,7 +59,7 @@ from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, pod_count, t
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
-from kdsl.plan.columns.node_pods import count_of_pods, is_pods_of, quantifier_of_pods, sum_over_pods
+from kdsl.plan.columns.node_pods import is_pods_of, macro_over_pods, sum_over_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import MAX_WIDTH, MEASURES, NUMBERS, numbers_of, over_cards, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
@@ -250,7 +250,7 @@ class Lowering:
             if (
                 isinstance(counted, Comprehension)
                 and counted.macro is Macro.FILTER
-                and (count := count_of_pods(counted, self.at)) is not None
+                and (count := macro_over_pods(counted, self.at)) is not None
             ):
                 return count
             if is_pods_of(counted, self.at.node):
@@ -309,7 +309,7 @@ class Lowering:
 
     def _comprehension(self, expr: Comprehension) -> Operand:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE):
-            found = quantifier_of_pods(expr, self.at)
+            found = macro_over_pods(expr, self.at)
             if found is not None:
                 return found
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):
