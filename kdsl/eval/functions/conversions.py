@@ -77,18 +77,11 @@ def double_text(value: float) -> str:
         return "+Inf" if value > 0 else "-Inf"
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    assert isinstance(exponent, int)
-    text = "".join(map(str, digits)).rstrip("0") or "0"
-    exponent += len(digits) - 1
-    prefix = "-" if sign else ""
-    if not -4 <= exponent < 6:
-        mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
-        return f"{prefix}{mantissa}e{exponent:+03d}"
-    if exponent < 0:
-        return f"{prefix}0.{'0' * (-exponent - 1)}{text}"
-    whole, fraction = text[: exponent + 1].ljust(exponent + 1, "0"), text[exponent + 1 :]
-    return f"{prefix}{whole}.{fraction}" if fraction else f"{prefix}{whole}"
+    number = Decimal(repr(value)).normalize()
+    if -4 <= number.adjusted() < 6:
+        return f"{number:f}"
+    mantissa, _, exponent = f"{number:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
 
 
 def bytes_text(value: bytes) -> str:

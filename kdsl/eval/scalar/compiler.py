@@ -45,18 +45,15 @@ from kdsl.eval.scalar.access import (
     presence_text,
 )
 from kdsl.eval.scalar.aggregate import compile_aggregate
-from kdsl.eval.scalar.comprehensions import comprehension_text, sum_text
+from kdsl.eval.scalar.comprehensions import comprehension_text, paid_if_made, sum_text
 from kdsl.eval.scalar.external import compile_external
 from kdsl.eval.scalar.fast import fast_call
 from kdsl.eval.scalar.frame import PENDING, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying, spending
 from kdsl.eval.scalar.over_nodes import (
-    QUANTIFIERS,
     Lower,
-    compile_over_nodes,
-    compile_over_pods,
-    compile_quantifier,
+    compile_at_once,
     is_over_nodes,
     is_over_pods,
 )
@@ -122,8 +119,8 @@ class Compiler:
             self._compile_deferred()
             return closure
 
-    def block(self, lines: Callable[[Compiler], list[str]]) -> Callable[..., bool]:
-        """Compile lines to a function of a frame `f` and a list `r`. Thread-safe."""
+    def block(self, lines: Callable[[Compiler], list[str]]) -> Callable[..., Value]:
+        """Compile lines to a function of a frame `f` and a value `r`. Thread-safe."""
         with self._lock:
             block = self._program(lambda: lines(self), "f, r")
             self._compile_deferred()
@@ -189,15 +186,8 @@ class Compiler:
                 return paying(list_text(expr, self), expr.type, self)
             case MapOf():
                 return paying(map_text(expr, self), expr.type, self)
-            case Comprehension() if self.lower is not None and is_over_nodes(expr):
-                slot = None if self.answer_slot is None else self.answer_slot(expr)
-                if expr.macro in QUANTIFIERS:
-                    other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
-                    return self.call(compile_quantifier(expr, self, slot, other))
-                return paying(self.call(compile_over_nodes(expr, self, slot)), expr.type, self)
-            case Comprehension() if self.lower is not None and is_over_pods(expr):
-                other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
-                return self.call(compile_over_pods(expr, self, other))
+            case Comprehension() if self.lower and (is_over_nodes(expr) or is_over_pods(expr)):
+                return paid_if_made(expr, self.call(compile_at_once(expr, self)), self)
             case Comprehension():
                 return comprehension_text(expr, self)
             case Aggregate():

@@ -9,7 +9,7 @@ from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, truth, undecided
-from kdsl.eval.scalar.meter import Meter, paying, spend, spending
+from kdsl.eval.scalar.meter import paying, spend, spending
 from kdsl.eval.scalar.program import NamedObjects
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, from_key, keys_of, kind_of, overflow, to_key
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LISTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
 """The macros that make a list of results."""
+_MAKERS: Final = (*_LISTS, Macro.TRANSFORM_MAP, Macro.TRANSFORM_MAP_ENTRY)
+"""The macros that make a list or map of results."""
 
 Each = Callable[[Frame], Iterator[None]]
 """Binds the variables of a macro to one element after the other."""
@@ -25,27 +27,39 @@ Each = Callable[[Frame], Iterator[None]]
 
 def comprehension_text(expr: Comprehension, out: Compiler) -> str:
     """Write a macro."""
+    text = out.function(lambda: comprehension_lines(expr, out, out.text(expr.iterable)))
+    return paid_if_made(expr, text, out)
+
+
+def paid_if_made(expr: Comprehension, text: str, out: Compiler) -> str:
+    """Charge a macro that `text` evaluates for all that it makes, if it makes a list or map of results."""
+    return paying(text, expr.type, out) if expr.macro in _MAKERS else text
+
+
+def comprehension_lines(expr: Comprehension, out: Compiler, values: str) -> list[str]:
+    """Write the lines of a macro over the value of the text `values`. What it makes is not paid for."""
+    head, loop = _loop(values, expr.iterable.type, slots_text(expr.variables), len(expr.variables), out)
     if expr.macro in (Macro.ALL, Macro.EXISTS):
-        return out.function(lambda: _decision(expr, out))
-    # A loop of Python may assign to a slot of the frame directly.
-    loop = f"for {slots_text(expr.variables)} in {_elements_text(expr.iterable, len(expr.variables), out)}"
+        # An element that decides makes up for errors with the others.
+        found = expr.macro is Macro.EXISTS
+        decided = deciding(truth(expr.body, out), found)
+        return ["e = None", *head, f"{loop}:", *[f"  {line}" for line in decided], *undecided(found)]
     first = f"f[{expr.variables[0].slot}]"
-    if expr.macro is Macro.FILTER:
-        return f"tuple([{first} {loop} if {truth(expr.body, out)}])"
-    if expr.macro is Macro.EXISTS_ONE:
-        # No short cut: an error after the second match is still an error.
-        return f"(sum([{truth(expr.body, out)} {loop}]) == 1)"
     if expr.where is not None:
         loop += f" if {truth(expr.where, out)}"
-    body = out.text(expr.body)
     match expr.macro:
+        case Macro.FILTER:
+            made = f"tuple([{first} {loop} if {truth(expr.body, out)}])"
+        case Macro.EXISTS_ONE:
+            # No short cut: an error after the second match is still an error.
+            made = f"sum([{truth(expr.body, out)} {loop}]) == 1"
         case Macro.TRANSFORM_MAP:
-            made = f"{{{out.name(to_key)}({first}): {body} {loop}}}"
+            made = f"{{{out.name(to_key)}({first}): {out.text(expr.body)} {loop}}}"
         case Macro.TRANSFORM_MAP_ENTRY:
-            made = f"{out.name(_joined)}({body} {loop})"
+            made = f"{out.name(_joined)}({out.text(expr.body)} {loop})"
         case _:
-            made = f"tuple([{body} {loop}])"
-    return paying(made, expr.type, out)
+            made = f"tuple([{out.text(expr.body)} {loop}])"
+    return [*head, f"return {made}"]
 
 
 def sum_text(expr: CallOf, out: Compiler) -> str | None:
@@ -67,14 +81,6 @@ def _sum(expr: Comprehension, out: Compiler) -> list[str]:
     return ["t = n = 0", "o = False", *loop, *added, *paid, "return t"]
 
 
-def _decision(expr: Comprehension, out: Compiler) -> list[str]:
-    """Write the lines of `all` or `exists`: an element that decides makes up for errors with the others."""
-    found = expr.macro is Macro.EXISTS
-    decided = deciding(truth(expr.body, out), found)
-    loop = loop_lines(expr.iterable, expr.variables, out)
-    return ["e = None", *loop, *[f"  {line}" for line in decided], *undecided(found)]
-
-
 def slots_text(variables: Sequence[Var]) -> str:
     """Write the slots of loop variables, to be assigned."""
     return ", ".join([f"f[{variable.slot}]" for variable in variables])
@@ -82,48 +88,28 @@ def slots_text(variables: Sequence[Var]) -> str:
 
 def loop_lines(iterable: TypedExpr, variables: Sequence[Var], out: Compiler) -> list[str]:
     """Write the head of a loop of one or two variables over elements, keys or pairs, paid for."""
-    return _loop(out.text(iterable), iterable.type, slots_text(variables), len(variables), out)
+    head, loop = _loop(out.text(iterable), iterable.type, slots_text(variables), len(variables), out)
+    return [*head, f"{loop}:"]
 
 
 def each_of(type_: Type, iterable: Closure, slots: Sequence[int]) -> Each:
     """Return a binder of one variable (element or key) or two (index and element, or key and value)."""
     out = NamedObjects()
     names = ", ".join([f"f[{slot}]" for slot in slots])
-    loop = _loop(f"{out.name(iterable)}(f)", type_, names, len(slots), out)
-    return out.function([*loop, "  yield"])
+    head, loop = _loop(f"{out.name(iterable)}(f)", type_, names, len(slots), out)
+    return out.function([*head, f"{loop}:", "  yield"])
 
 
-def _loop(values: str, type_: Type, names: str, count: int, out: Compiler | NamedObjects) -> list[str]:
-    if not _is_plain(type_):
-        return [f"for {names} in {out.name(paid_elements if count == 1 else paid_pairs)}(f, {values}):"]
-    steps = ["m = f[-1]", *spending("len(v)")]
-    return [f"v = {values}", *steps, f"for {names} in {_plain_elements('v', type_, count)}:"]
-
-
-def _elements_text(iterable: TypedExpr, variables: int, out: Compiler) -> str:
-    """Write the elements, keys or pairs that a macro of one or two variables visits; the steps for them are
-    taken first.
+def _loop(
+    values: str, type_: Type, names: str, count: int, out: Compiler | NamedObjects
+) -> tuple[list[str], str]:
+    """Write the lines that take the steps for visiting a list or map, and the `for` over it, for a statement
+    or a comprehension of Python.
     """
-    values = out.text(iterable)
-    if _is_plain(iterable.type):
-        return _plain_elements(f"{out.name(paid)}(f, {values})", iterable.type, variables)
-    return f"{out.name(paid_elements if variables == 1 else paid_pairs)}(f, {values})"
-
-
-def _plain_elements(values: str, type_: Type, variables: int) -> str:
-    """Write what Python lists of a list or map for one or two variables."""
-    if variables == 1:
-        return values
-    return f"enumerate({values})" if type_.name == "list" else f"{values}.items()"
-
-
-def paid(frame: Frame, values: Value) -> Value:
-    """Return a list or map whose visit was paid for."""
-    meter: Meter = frame[-1]
-    meter.left -= len(values)
-    if meter.left < 0:
-        raise meter.error
-    return values
+    if not _is_plain(type_):
+        return [], f"for {names} in {out.name(paid_elements if count == 1 else paid_pairs)}(f, {values})"
+    items = "v" if count == 1 else "enumerate(v)" if type_.name == "list" else "v.items()"
+    return [f"v = {values}", "m = f[-1]", *spending("len(v)")], f"for {names} in {items}"
 
 
 def paid_elements(frame: Frame, values: Value) -> Iterable[Value]:

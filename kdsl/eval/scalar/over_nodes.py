@@ -9,9 +9,9 @@ import numpy as np
 
 from kdsl.check.model.typed import Aggregate, Comprehension, FieldOf, Macro, TypedExpr, Var
 from kdsl.eval.nodelist import NodeList
+from kdsl.eval.scalar.comprehensions import comprehension_lines
 from kdsl.eval.scalar.frame import Closure, Frame
-from kdsl.eval.scalar.logic import checked_truth
-from kdsl.eval.scalar.meter import Meter, spend
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
 
 if TYPE_CHECKING:
@@ -61,82 +61,48 @@ def is_over_pods(expr: Comprehension) -> bool:
     return False
 
 
-def compile_over_pods(expr: Comprehension, out: Compiler, one_by_one: Closure) -> Closure:
-    """Compile a filter of the pods of the cluster; `one_by_one` is the macro over any list."""
-    assert isinstance(expr.iterable, FieldOf)
-    cluster = out.compile(expr.iterable.operand)
-    at_once = _lowered_when_used(expr, out, None)
-
-    def evaluate(frame: Frame) -> Value:
-        found = at_once(frame, cluster(frame))
-        return one_by_one(frame) if found is None else found
-
-    return evaluate
-
-
-def _lowered_when_used(expr: Comprehension, out: Compiler, answer_slot: int | None) -> AtOnce:
-    """Return a macro for all nodes at once, which is compiled at its first use."""
+def compile_at_once(expr: Comprehension, out: Compiler) -> Closure:
+    """Compile a macro that `is_over_nodes` or `is_over_pods`. Its form for all at once is compiled when it is
+    first used.
+    """
+    source, items, asks_pods = expr.iterable, "r", is_over_pods(expr)
+    if asks_pods:
+        assert isinstance(source, FieldOf)
+        source, items = source.operand, "r.pods"
+    read = out.compile(source)
+    one_by_one = out.block(lambda inner: comprehension_lines(expr, inner, items))
+    answer_slot = None if asks_pods or out.answer_slot is None else out.answer_slot(expr)
+    is_quantifier = expr.macro in QUANTIFIERS
     at_once: AtOnce | None = None
 
-    def evaluate(frame: Frame, nodes: Value) -> Value:
+    def evaluate(frame: Frame) -> Value:
         nonlocal at_once
-        if at_once is None:
-            assert out.lower is not None
-            at_once = out.lower(expr, out, answer_slot)
-        return at_once(frame, nodes)
-
-    return evaluate
-
-
-def compile_over_nodes(expr: Comprehension, out: Compiler, answer_slot: int | None) -> Closure:
-    """Compile `filter` or `map` over nodes."""
-    iterable, slot = out.compile(expr.iterable), expr.variables[0].slot
-    is_filter = expr.macro is Macro.FILTER
-    body = out.compile(expr.body)
-    at_once = _lowered_when_used(expr, out, answer_slot)
-
-    def evaluate(frame: Frame) -> Value:
-        nodes = iterable(frame)
-        if nodes.__class__ is NodeList:
-            found = at_once(frame, nodes)
-            if found is not None:
-                return found
-        spend(frame, len(nodes))
-        results: list[Value] = []
-        for node in nodes:
-            frame[slot] = node
-            if not is_filter:
-                results.append(body(frame))
-            elif checked_truth(body(frame)):
-                results.append(node)
-        return tuple(results)
-
-    return evaluate
-
-
-def compile_quantifier(
-    expr: Comprehension, out: Compiler, answer_slot: int | None, one_by_one: Closure
-) -> Closure:
-    """Compile one of `QUANTIFIERS` over nodes; `one_by_one` is the macro over any list."""
-    iterable, macro = out.compile(expr.iterable), expr.macro
-    holds = QUANTIFIERS[macro]
-    at_once = _lowered_when_used(expr, out, answer_slot)
-
-    def evaluate(frame: Frame) -> Value:
-        nodes = iterable(frame)
-        if nodes.__class__ is NodeList:
+        values = read(frame)
+        if asks_pods or values.__class__ is NodeList:
+            if at_once is None:
+                assert out.lower is not None
+                at_once = out.lower(expr, out, answer_slot)
             meter: Meter = frame[-1]
             before = meter.left
-            chosen = at_once(frame, nodes)
-            paid, meter.left = before - meter.left, before
-            if chosen is not None:
-                # One by one, a node after the one that decides takes no steps but the first.
-                later = len(nodes) - max(_visited(macro, chosen, nodes), len(nodes) // _LEAST_PAYING)
-                meter.left -= paid - later * (paid // len(nodes) - 1)
-                return holds(len(chosen), len(nodes))
-        return one_by_one(frame)
+            found = at_once(frame, values)
+            if is_quantifier:
+                paid, meter.left = before - meter.left, before
+                if found is not None:
+                    return _quantified(expr.macro, found, values, paid, meter)
+            elif found is not None:
+                return found
+        return one_by_one(frame, values)
 
     return evaluate
+
+
+def _quantified(macro: Macro, chosen: Sequence[Value], nodes: NodeList, paid: int, meter: Meter) -> bool:
+    """Return the answer of a quantifier. `chosen` are the nodes that hold, `paid` the steps of all nodes. One
+    by one, a node after the one that decides takes no steps but the first.
+    """
+    later = len(nodes) - max(_visited(macro, chosen, nodes), len(nodes) // _LEAST_PAYING)
+    meter.left -= paid - later * (paid // len(nodes) - 1)
+    return QUANTIFIERS[macro](len(chosen), len(nodes))
 
 
 def _visited(macro: Macro, chosen: Sequence[Value], nodes: NodeList) -> int:

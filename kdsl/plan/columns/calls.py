@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Final, cast
 
 from kdsl.check.model.typed import CallOf
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.scalar.meter import CHARACTERS, has_weight, steps_of_value
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, Items, NotColumnar, Numbers, Same
-from kdsl.plan.columns.items import equal_codes
-from kdsl.plan.columns.kernels import AMOUNT, EQUALITY, Kernel
+from kdsl.plan.columns.column import AllBad, Coded, ColumnValue, Items, NotColumnar, Numbers, Same
+from kdsl.plan.columns.kernels import Kernel
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
+
+_EQUALITY: Final = {"equals": operator.eq, "not_equals": operator.ne}
+"""Equality within one type of `EQUALITY`."""
 
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
     """Return a call of a library function."""
-    scalar = IMPLEMENTATIONS[expr.overload]
-    weighs = has_weight(expr.function, (arg.type for arg in expr.args))
+    # Comparing two values that columns may hold takes no steps.
+    equality = _EQUALITY.get(expr.overload)
+    scalar = equality or IMPLEMENTATIONS[expr.overload]
+    weighs = equality is None and has_weight(expr.function, (arg.type for arg in expr.args))
     of_numbers = NUMBERS.get(expr.overload)
 
     def call(batch: Batch) -> ColumnValue:
@@ -59,24 +64,6 @@ def _paid(result: ColumnValue, batch: Batch) -> ColumnValue:
     if result.__class__ is Numbers:
         batch.spend(steps_of_column(result) // CHARACTERS)
     return result
-
-
-def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> Operand:
-    """Return `==`, or `!=` if `wanted` is false, of two values of one type; `dtype` None is for types other
-    than bool, int and double.
-    """
-    kernel = EQUALITY[dtype or AMOUNT, wanted]
-
-    def compare(batch: Batch) -> ColumnValue:
-        one, other = left(batch), right(batch)
-        if isinstance(one, Same) and isinstance(other, Same):
-            return Same((one.value == other.value) is wanted)
-        found = equal_codes(one, other) if dtype is None else None
-        if found is None:
-            return kernel(len(batch), [one, other])
-        return found if wanted else Column(~found.values, found.bad)
-
-    return compare
 
 
 def steps_of_column(value: ColumnValue) -> int:

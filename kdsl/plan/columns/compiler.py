@@ -30,7 +30,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import QUANTITY, STRING, UINT, optional_of
+from kdsl.check.model.types import STRING, UINT, optional_of
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.access import CARDS
@@ -40,9 +40,8 @@ from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.calls import call_over_columns, compare_columns
+from kdsl.plan.columns.calls import call_over_columns
 from kdsl.plan.columns.column import (
-    DTYPES,
     AllBad,
     Cards,
     ColumnsOutOfSteps,
@@ -56,12 +55,20 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.distinct import Fallback, NodeMethod, attributes_read
 from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, pod_count, text_or
-from kdsl.plan.columns.kernels import KERNELS
+from kdsl.plan.columns.kernels import EQUALITY, KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
-from kdsl.plan.columns.node_pods import count_of_pods, is_pods_of, quantifier_of_pods, sum_over_pods
+from kdsl.plan.columns.node_pods import is_pods_of, macro_over_pods, sum_over_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.numbers import MAX_WIDTH, MEASURES, NUMBERS, numbers_of, over_cards, over_numbers
+from kdsl.plan.columns.numbers import (
+    MAKERS,
+    MAX_WIDTH,
+    MEASURES,
+    NUMBERS,
+    numbers_of,
+    over_cards,
+    over_numbers,
+)
 from kdsl.plan.columns.rule import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
 from kdsl.plan.columns.tape import recorded
 
@@ -234,23 +241,25 @@ class Lowering:
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
                 return NodeMethod(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
-        if expr.overload in ("equals", "not_equals"):
-            return self._equality(expr)
         if expr.function in MEASURES:
             return over_cards(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in ITEM_METHODS:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         if expr.function == "sum" and (found := sum_over_pods(expr, self.at)) is not None:
             return found
-        kernel = listed.CALLS.get(expr.overload) or KERNELS.get(expr.overload)
-        if kernel is None and expr.overload not in NUMBERS:
+        overload = expr.overload
+        kernel = listed.CALLS.get(overload) or KERNELS.get(overload) or MAKERS.get(overload)
+        if kernel is None and overload in ("equals", "not_equals"):
+            left, right = expr.args
+            kernel = EQUALITY.get((left.type, overload)) if left.type == right.type else None
+        if kernel is None and overload not in NUMBERS:
             raise NotColumnar
         if expr.function == "size":
             (counted,) = expr.args
             if (
                 isinstance(counted, Comprehension)
                 and counted.macro is Macro.FILTER
-                and (count := count_of_pods(counted, self.at)) is not None
+                and (count := macro_over_pods(counted, self.at)) is not None
             ):
                 return count
             if is_pods_of(counted, self.at.node):
@@ -265,14 +274,6 @@ class Lowering:
         ):
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], kernel)
-
-    def _equality(self, expr: CallOf) -> Operand:
-        left, right = expr.args
-        if left.type != right.type or left.type not in (*DTYPES, STRING, QUANTITY):
-            raise NotColumnar
-        return compare_columns(
-            self.lower(left), self.lower(right), expr.overload == "equals", DTYPES.get(left.type)
-        )
 
     def _fn_call(self, expr: CallFn) -> Operand:
         fn, node, given = self.at.rule.call(expr)
@@ -309,7 +310,7 @@ class Lowering:
 
     def _comprehension(self, expr: Comprehension) -> Operand:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE):
-            found = quantifier_of_pods(expr, self.at)
+            found = macro_over_pods(expr, self.at)
             if found is not None:
                 return found
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):
@@ -333,18 +334,15 @@ class Lowering:
         body = inner.lower(expr.body)
         where = None if expr.where is None else inner.lower(expr.where)
         slots = tuple(variable.slot for variable in expr.variables)
-        if not is_numbers:
-            return listed.comprehension(expr.macro, iterable, slots, where, body)
-        # The value is held in the batch: several threads may evaluate one closure.
-        held = -1 - slots[-1]
-        shared = listed.comprehension(expr.macro, lambda batch: batch.columns[held], slots, where, body)
+        shared = listed.comprehension(expr.macro, slots, where, body)
 
         def over(batch: Batch) -> ColumnValue:
-            value = numbers_of(iterable(batch))
-            if isinstance(value, (Numbers, Cards)):
-                return over_numbers(expr.macro, value, slots, where, body, batch)
-            batch.columns[held] = value
-            return shared(batch)
+            value = iterable(batch)
+            if is_numbers:
+                value = numbers_of(value)
+                if isinstance(value, (Numbers, Cards)):
+                    return over_numbers(expr.macro, value, slots, where, body, batch)
+            return shared(value, batch)
 
         return over
 

@@ -42,21 +42,10 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand
-from kdsl.plan.columns.numbers import number_range
 from kdsl.plan.columns.traced import is_traced
 
 _MOST_RECORDED: Final = 16
 """The most items of a list of which a recording chooses one by comparisons."""
-
-
-def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
-    """Compare coded strings with one string; None for other values."""
-    if isinstance(right, Coded):
-        left, right = right, left
-    if not isinstance(left, Coded) or not isinstance(right, Same):
-        return None
-    matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
-    return Column(matches[left.codes], left.bad)
 
 
 def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
@@ -100,24 +89,26 @@ def _list_value(entries: Sequence[PresentItem], bad: Bad = None) -> ColumnValue:
     return Items(tuple(entries), False, bad)
 
 
-def comprehension(
-    macro: Macro, iterable: Operand, slots: tuple[int, ...], where: Operand | None, body: Operand
-) -> Operand:
+Over = Callable[[ColumnValue, Batch], ColumnValue]
+"""Evaluates a macro over the value of a list or map."""
+
+
+def comprehension(macro: Macro, slots: tuple[int, ...], where: Operand | None, body: Operand) -> Over:
     """Return a macro over a list or map."""
     if macro in (Macro.ALL, Macro.EXISTS):
-        return _quantifier(iterable, slots, body, macro is Macro.EXISTS)
+        return _quantifier(slots, body, macro is Macro.EXISTS)
     if macro is Macro.EXISTS_ONE:
-        return _exists_one(_build(iterable, slots, body, None, False))
+        return _exists_one(_build(slots, body, None, False))
     if macro is Macro.FILTER:
-        return _build(iterable, slots, body, None, False)
+        return _build(slots, body, None, False)
     if macro in (Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP):
-        return _build(iterable, slots, where, body, macro is Macro.TRANSFORM_MAP)
+        return _build(slots, where, body, macro is Macro.TRANSFORM_MAP)
     raise NotColumnar
 
 
-def _exists_one(kept: Operand) -> Operand:
-    def evaluate(batch: Batch) -> ColumnValue:
-        value = kept(batch)
+def _exists_one(kept: Over) -> Over:
+    def evaluate(listed: ColumnValue, batch: Batch) -> ColumnValue:
+        value = kept(listed, batch)
         if isinstance(value, Same):
             return Same(len(value.value) == 1)
         assert isinstance(value, Items)
@@ -149,9 +140,9 @@ def _bind(batch: Batch, slots: tuple[int, ...], items: Items, place: int) -> Non
         batch.columns[slots[0]] = key if items.is_map else entry.value
 
 
-def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decider: bool) -> Operand:
-    def evaluate(batch: Batch) -> ColumnValue:
-        items = _source(iterable(batch), len(slots), batch)
+def _quantifier(slots: tuple[int, ...], body: Operand, decider: bool) -> Over:
+    def evaluate(value: ColumnValue, batch: Batch) -> ColumnValue:
+        items = _source(value, len(slots), batch)
         if items.bad is not None:
             raise NotColumnar
         state = OpenRows(len(batch), decider)
@@ -178,13 +169,11 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
     return evaluate
 
 
-def _build(
-    iterable: Operand, slots: tuple[int, ...], where: Operand | None, body: Operand | None, to_map: bool
-) -> Operand:
+def _build(slots: tuple[int, ...], where: Operand | None, body: Operand | None, to_map: bool) -> Over:
     """Return `filter` (no `body`), `map` or `transform…`."""
 
-    def evaluate(batch: Batch) -> ColumnValue:
-        items = _source(iterable(batch), len(slots), batch)
+    def evaluate(value: ColumnValue, batch: Batch) -> ColumnValue:
+        items = _source(value, len(slots), batch)
         bad = items.bad
         entries: list[PresentItem] = []
         for place, entry in enumerate(items.entries):
@@ -384,7 +373,6 @@ CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     "list_max_int": _extreme(np.int64, np.greater),
     "list_min_double": _extreme(np.float64, np.less),
     "list_max_double": _extreme(np.float64, np.greater),
-    "lists_range": number_range,
     "index_list": _index_list,
     "in_list": _in_list,
 }

@@ -15,11 +15,14 @@ import numpy as np
 
 from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU
+from kdsl.check.model.types import QUANTITY, STRING, Type
 from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.column import (
+    DTYPES,
     AllBad,
     Array,
     Bad,
+    Coded,
     Column,
     ColumnValue,
     Int64s,
@@ -335,9 +338,30 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "quantity_compare_to": _operation(_compare, AMOUNT),
 }
 
-EQUALITY: Final[Mapping[tuple[Any, bool], Kernel]] = {
-    (dtype, wanted): _operation(np.equal if wanted else np.not_equal, dtype)
-    for dtype in (np.bool_, np.int64, np.float64, AMOUNT)
-    for wanted in (True, False)
+
+def _equality(dtype: Any, wanted: bool) -> Kernel:
+    return _operation(np.equal if wanted else np.not_equal, dtype)
+
+
+def _equality_of_values(wanted: bool) -> Kernel:
+    """Return the kernel of coded values and one that all rows share, or of amounts."""
+    of_amounts = _equality(AMOUNT, wanted)
+
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        one, other = args if isinstance(args[0], Coded) else reversed(args)
+        if not isinstance(one, Coded) or not isinstance(other, Same):
+            return of_amounts(rows, args)
+        matches = np.array([(value == other.value) is wanted for value in one.values], dtype=np.bool_)
+        return Column(matches[one.codes], one.bad)
+
+    return kernel
+
+
+EQUALITY: Final[Mapping[tuple[Type, str], Kernel]] = {
+    (type_, overload): _equality_of_values(wanted)
+    if type_ in (STRING, QUANTITY)
+    else _equality(DTYPES[type_], wanted)
+    for type_ in (*DTYPES, STRING, QUANTITY)
+    for overload, wanted in (("equals", True), ("not_equals", False))
 }
-"""`==`, or `!=` if it is not `wanted`, of two values of one type."""
+"""`==` and `!=` of two values of one type, by overload."""

@@ -26,13 +26,13 @@ from kdsl.check.model.types import QUANTITY
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import INT_MAX, EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
-from kdsl.plan.columns.equal_pods import Candidates, equal_pods, selected_pods
+from kdsl.plan.columns.equal_pods import equal_pods, selected_pods
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import Context
 from kdsl.plan.counts.pod_index import Located
@@ -41,48 +41,33 @@ _MILLI: Final = 1_000
 """The scale of amounts in thousandths."""
 
 
-def quantifier_of_pods(expr: Comprehension, at: Context) -> Operand | None:
-    """Lower `all`, `exists` or `exists_one` over the pods of the node; None if any pod may decide."""
-    count = count_of_pods(expr, at)
-    if count is None:
-        return None
-
-    holds = _HOLDS[expr.macro]
-
-    def evaluate(batch: Batch) -> ColumnValue:
-        value = count(batch)
-        if isinstance(value, Same):
-            return Same(holds(value.value))  # no pods
-        assert isinstance(value, Column)
-        return Column(holds(value.values))
-
-    return evaluate
-
-
-_HOLDS: Final[Mapping[Macro, Callable[[Any], Any]]] = {
-    Macro.ALL: lambda count: count == 0,
-    Macro.EXISTS: lambda count: count > 0,
-    Macro.EXISTS_ONE: lambda count: count == 1,
-}
-"""Whether a macro holds, by the number of pods that `count_of_pods` returns."""
-
-
-def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
-    """Lower the number of pods of the node for which the condition of a macro holds, of `all` those for which
-    it does not hold; None if it cannot be lowered.
+def macro_over_pods(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower `all`, `exists` or `exists_one` over the pods of the node, or the number of pods that `filter`
+    keeps; None if any pod may decide.
     """
     kept = _kept_pods(expr, at)
     if kept is None:
         return None
+    answer = _ANSWERS[expr.macro]
 
-    def count(batch: Batch) -> ColumnValue:
+    def evaluate(batch: Batch) -> ColumnValue:
         found = kept(batch)
         if found is None:
-            return Same(0)
+            return Same(answer(0))
         batch.spend(found.most_pods * found.steps)
-        return Column(np.bincount(found.rows, minlength=len(batch.snapshot.names)).take(batch.rows))
+        counts = np.bincount(found.rows, minlength=len(batch.snapshot.names))
+        return Column(answer(counts.take(batch.rows)))
 
-    return count
+    return evaluate
+
+
+_ANSWERS: Final[Mapping[Macro, Callable[[Any], Any]]] = {
+    Macro.ALL: lambda count: count == 0,
+    Macro.EXISTS: lambda count: count > 0,
+    Macro.EXISTS_ONE: lambda count: count == 1,
+    Macro.FILTER: lambda count: count,
+}
+"""The answer of a macro, by the number of pods for which its condition holds; of `all`, does not hold."""
 
 
 def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
@@ -164,20 +149,20 @@ class _Kept(Struct, eq=False):
 def _kept_pods(
     expr: Comprehension, at: Context, used: TypedExpr | None = None
 ) -> Callable[[Batch], _Kept | None] | None:
-    """Return a function to the pods that `count_of_pods` counts; None if there is none. It returns None if
-    no asked node has pods. `used` is a further expression that is evaluated with the frame.
+    """Return a function to the pods of asked nodes for which the condition of a macro holds, of `all` those
+    for which it does not; None if there is none. It returns None if no asked node has pods. `used` is a
+    further expression that is evaluated with the frame.
     """
     if not is_pods_of(expr.iterable, at.node) or len(expr.variables) != 1:
         return None
     (variable,) = expr.variables
-    needs = at.rule.needs(expr.body) - {variable.slot}
+    slot = variable.slot
+    needs = at.rule.needs(expr.body) - {slot}
     if at.rule.reads_node(needs):
         return None
     sought = expr.macro is not Macro.ALL
     selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure) if sought else None
-    candidates = (
-        equal_pods(expr.body, sought, variable.slot, at) if selector is None else selected_pods(selector)
-    )
+    candidates = equal_pods(expr.body, sought, slot, at) if selector is None else selected_pods(selector)
     if candidates is None:
         if used is None or at.rule.lowered.is_of_macro:
             # Without a further expression the scalar back end is as fast. In a macro over nodes, all of them
@@ -186,15 +171,7 @@ def _kept_pods(
         candidates = _all_pods
     more = frozenset() if used is None else at.rule.needs(used)
     captured = sorted((needs | more) & at.captured)
-    return _keeping(variable.slot, captured, at.rule.closure(expr.body), sought, candidates)
-
-
-def _keeping(
-    slot: int, captured: Sequence[int], condition: Closure, sought: bool, candidates: Candidates
-) -> Callable[[Batch], _Kept | None]:
-    """Return a function to the pods of asked nodes for which a condition on the pod in `slot` is true, or
-    false, as `sought`. `captured` are the slots of variables around it.
-    """
+    condition, candidates_of = at.rule.closure(expr.body), candidates
 
     def keep(batch: Batch) -> _Kept | None:
         snapshot = batch.snapshot
@@ -207,7 +184,7 @@ def _keeping(
                 raise NotColumnar
             frame[each] = value.value
         limit = batch.frame[-1].left
-        found, most = candidates(snapshot, frame, batch.rows)
+        found, most = candidates_of(snapshot, frame, batch.rows)
         most_pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
         if not most_pods:
             return None

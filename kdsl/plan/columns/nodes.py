@@ -25,9 +25,9 @@ from kdsl.eval.scalar.over_nodes import AtOnce, is_over_pods
 from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
-from kdsl.plan.columns.cluster_pods import filter_of_pods
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
+from kdsl.plan.columns.equal_pods import filter_of_pods
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear

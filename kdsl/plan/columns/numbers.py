@@ -26,13 +26,17 @@ from kdsl.plan.columns.column import (
     Coded,
     Column,
     ColumnValue,
+    Items,
     Mask,
     NotColumnar,
     Numbers,
+    PresentItem,
     Same,
     either,
     spread,
 )
+from kdsl.plan.columns.items import CALLS
+from kdsl.plan.columns.kernels import Kernel
 from kdsl.plan.columns.logic import Operand
 
 MAX_WIDTH: Final = 64
@@ -151,41 +155,17 @@ def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(numbers.sizes, numbers.bad)
 
 
-_SAFE: Final = 2**56
-"""Sums of up to `MAX_WIDTH` numbers of this size fit in 64 bits."""
+def _by_items(overload: str) -> Kernel:
+    """Return a function of a list as that of the columns of its matrix."""
+    kernel = CALLS[overload]
 
-
-def _sum(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    numbers = _numbers(args[0])
-    values = np.where(_mask(numbers), numbers.values, 0)
-    if values.dtype == np.float64:
-        # INVARIANT: one item after the other, as the scalar back end adds them.
-        total = np.zeros(rows)
-        for place in range(values.shape[1]):
-            total = total + values[:, place]
-        return Column(total, numbers.bad)
-    if values.size and np.abs(values).max() >= _SAFE:
-        raise NotColumnar
-    return Column(values.sum(axis=1), numbers.bad)
-
-
-def _extreme(reduce: Any, is_largest: bool) -> Callable[[int, list[ColumnValue]], ColumnValue]:
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    def call(rows: int, args: list[ColumnValue]) -> ColumnValue:
         numbers = _numbers(args[0])
-        values = numbers.values
-        if values.dtype == np.bool_ or np.isnan(values).any():
-            raise NotColumnar
-        if not values.shape[1]:
-            raise AllBad
-        limits: Any = np.finfo(np.float64) if values.dtype == np.float64 else np.iinfo(np.int64)
-        neutral = limits.min if is_largest else limits.max
-        if values.dtype == np.float64:
-            neutral = -np.inf if is_largest else np.inf
-        found = reduce(np.where(_mask(numbers), values, neutral), axis=1)
-        empty = numbers.sizes == 0
-        return Column(found, either(numbers.bad, empty if empty.any() else None))
+        columns = zip(numbers.values.T, _mask(numbers).T, strict=True)
+        entries = [PresentItem(at, Column(cells), held) for at, (cells, held) in enumerate(columns)]
+        return kernel(rows, [Items(tuple(entries), False, numbers.bad)])
 
-    return kernel
+    return call
 
 
 def _index(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -201,7 +181,7 @@ def _index(rows: int, args: list[ColumnValue]) -> ColumnValue:
     )
 
 
-def _index_of(rows: int, args: list[ColumnValue]) -> ColumnValue:
+def _index_of(rows: int, args: list[ColumnValue]) -> Column:
     numbers = _numbers(args[0])
     item, bad = spread(args[1], rows, numbers.values.dtype)
     found = (numbers.values == item[:, None]) & _mask(numbers)
@@ -210,10 +190,8 @@ def _index_of(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _in(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    numbers = _numbers(args[1])
-    item, bad = spread(args[0], rows, numbers.values.dtype)
-    found = ((numbers.values == item[:, None]) & _mask(numbers)).any(axis=1)
-    return Column(found, either(numbers.bad, bad))
+    place = _index_of(rows, args[::-1])
+    return Column(place.values >= 0, place.bad)
 
 
 def _slice(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -248,7 +226,7 @@ def _sort(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Numbers(np.where(mask, ordered, 0), numbers.sizes, numbers.bad)
 
 
-def number_range(rows: int, args: list[ColumnValue]) -> ColumnValue:
+def _range(rows: int, args: list[ColumnValue]) -> ColumnValue:
     sizes, bad = spread(args[0], rows, np.int64)
     width = int(sizes.max(initial=0))
     if width > MAX_WIDTH or sizes.min(initial=0) < 0:
@@ -256,11 +234,11 @@ def number_range(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Numbers(np.where(_filled(sizes, width), np.arange(width), 0), sizes, bad)
 
 
-NUMBERS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
+_REDUCTIONS: Final = ("sum_int", "sum_double", "min_int", "min_double", "max_int", "max_double")
+
+NUMBERS: Final[Mapping[str, Kernel]] = {
     **dict.fromkeys(("list_size", "size_list"), _size),
-    **dict.fromkeys(("list_sum_int", "list_sum_double"), _sum),
-    **dict.fromkeys(("list_min_int", "list_min_double"), _extreme(np.min, False)),
-    **dict.fromkeys(("list_max_int", "list_max_double"), _extreme(np.max, True)),
+    **{f"list_{name}": _by_items(f"list_{name}") for name in _REDUCTIONS},
     "index_list": _index,
     "list_index_of": _index_of,
     "in_list": _in,
@@ -269,6 +247,9 @@ NUMBERS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = 
     "list_sort_int": _sort,
 }
 """Functions of lists of numbers by overload id, where some argument is such a list."""
+
+MAKERS: Final[Mapping[str, Kernel]] = {"lists_range": _range}
+"""Functions that make lists of numbers of columns."""
 
 
 # ---- typical pods ------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
+from kdsl.check.model.types import DOUBLE
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
@@ -164,7 +165,7 @@ def test_quotients_of_quantities_by_integers(resource: str, scale: int, data: st
 @given(st.lists(st.tuples(DOUBLES, DOUBLES), min_size=1))
 def test_equality_of_doubles_is_that_of_cel(pairs: list[tuple[float, float]]) -> None:
     left, right = (np.array([pair[at] for pair in pairs]) for at in range(2))
-    found = EQUALITY[np.float64, True](len(left), [Column(left), Column(right)])
+    found = EQUALITY[DOUBLE, "equals"](len(left), [Column(left), Column(right)])
     assert isinstance(found, Column)
     assert found.values.tolist() == [IMPLEMENTATIONS["equals"](*pair) for pair in pairs]
 
