@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
+from msgspec import Struct
+
 from kdsl.base.events import Action, EventPattern, Resource, merged
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
@@ -28,8 +30,28 @@ FORCE_ACTIVATE: Final = "ForceActivate"
 _DEPARTURE: Final = EventPattern(Resource.ASSIGNED_POD, Action.DELETE)
 _NEW_NODE: Final = Wake((EventPattern(Resource.NODE, Action.ADD),))
 
-Waits = tuple[tuple[Wake, Urgency], ...]
-"""The events that a pod waits for, with the urgency of each, the most urgent first."""
+
+class Waits(Struct, frozen=True):
+    """The events that a pod waits for, with the urgency of each, the most urgent first.
+
+    The first ones are those of its `rejectors`. None of these may reject a node that an event has changed, if
+    that node alone can help: not if room could be made there in a way of which no other event tells.
+    """
+
+    wakes: tuple[tuple[Wake, Urgency], ...]
+    rejectors: int = 0
+
+    def is_in_vain(self, place: int, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Return whether another of the rejectors rejects the node of an event that the wake at `place` waits
+        for.
+        """
+        node = event.node_after
+        if node is None or event.resource is Resource.TARGET_POD or not 0 <= place < self.rejectors > 1:
+            return False
+        if self.wakes[place][0].lets_onto(pod, node) is None:
+            return False  # the event may help elsewhere
+        others = (wake for at, (wake, _) in enumerate(self.wakes[: self.rejectors]) if at != place)
+        return any(wake.lets_onto(pod, node) is False for wake in others)
 
 
 def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
@@ -47,12 +69,25 @@ def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
         plugins += [(plugin, Urgency.AFTER_BACKOFF) for plugin in rejectors.unschedulable]
     known = table.wakes if table else {}
     waits = [(wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,))]
+    rejecting = len(waits) if tells_all_events(pending, table) else 0
     if rejectors.lacks_nodes and pending.refusal is None:
         waits.append((_NEW_NODE, Urgency.AFTER_BACKOFF))
     if table is not None and pending.refusal is None:
         room = _room_waits(rejectors, table)
         waits += [(wake, Urgency.AFTER_BACKOFF) for wake in room if wake.patterns]
-    return tuple(waits)
+    return Waits(tuple(waits), rejecting)
+
+
+def tells_all_events(pending: PendingPod, table: HookTable | None) -> bool:
+    """Return whether a rejected pod waits for all events that may let it make room: a plugin with PostFilter
+    may make room in its own way.
+    """
+    if table is None or pending.refusal is not None:
+        return False
+    if table.preemption is not None and not pending.rejectors.blockers:
+        return False
+    others = {plugin for plugin, _ in table.post_filters}
+    return not others or others <= table.for_pod(pending.queued.pod).bystanders
 
 
 def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
@@ -69,7 +104,7 @@ def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
 
 def waking_events(pending: PendingPod, table: HookTable | None) -> tuple[str, ...]:
     """Return in words the events that would give a pod that sleeps another attempt."""
-    patterns = [pattern for wake, _ in waits_of(pending, table) for pattern in wake.patterns]
+    patterns = [pattern for wake, _ in waits_of(pending, table).wakes for pattern in wake.patterns]
     if pending.promised and pending.refusal is None:
         patterns.append(_DEPARTURE)
     return tuple(text for pattern in merged(patterns) for text in pattern.words())
@@ -111,8 +146,10 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
     if event.resource is Resource.ANY:
         return Urgency.AT_ONCE if event.label == FORCE_ACTIVATE else Urgency.AFTER_BACKOFF
     pod = pending.queued.pod
-    for wake, urgency in waits_of(pending, table):
-        if wake.concerns(event) and wake.is_worth_it(pod, event):
+    waits = waits_of(pending, table)
+    for place, (wake, urgency) in enumerate(waits.wakes):
+        is_news = wake.concerns(event) and wake.is_worth_it(pod, event)
+        if is_news and not waits.is_in_vain(place, pod, event):
             return urgency
     if pending.promised and pending.refusal is None and pending.promised == left_node(event):
         return Urgency.AFTER_BACKOFF if is_left_by_victims(event) else Urgency.NONE
