@@ -95,3 +95,34 @@ def test_the_same_pods_wake(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             else:
                 cluster.add_pod(running(random, f"more{random.random()}"))
     assert True in woken and False in woken
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_pod_sleeps_that_could_be_placed(seed: int) -> None:
+    """After each event an engine made anew decides some of the pods that still sleep."""
+    random, cluster = Random(seed), ClusterCache()
+    for at in range(NODES):
+        cluster.add_node(node(random, f"n{at}"))
+    names = [f"r{at}" for at in range(5 * NODES)]
+    for name in names:
+        cluster.add_pod(running(random, name))
+    rules = check_rules((shipped_rules(),)).rules
+    assert rules is not None
+    settings = Settings(profile="kubernetes.v1_36.default")
+    with build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
+        for _ in engine.decisions([waiting(random, at) for at in range(WAITING)]):
+            pass
+        for _ in range(8):
+            cluster.remove_pod(f"default/{names.pop(random.randrange(len(names)))}")
+            cluster.add_node(node(random, f"n{random.randrange(NODES)}"))
+            asleep = list(engine.queue.unschedulable)
+            assert asleep
+            anew = cluster.copy()
+            with build_engine(rules, anew, MemoryBinder(anew), ManualClock(), settings) as other:
+                for key in random.sample(asleep, min(4, len(asleep))):
+                    pending = engine.queue.pending(key)
+                    assert pending is not None
+                    if pending.promised:
+                        continue  # it waits for its victims
+                    decision = other.schedule_one(pending.queued.pod)
+                    assert (decision.node, decision.nominated) == ("", "")
