@@ -34,24 +34,24 @@ _NEW_NODE: Final = Wake((EventPattern(Resource.NODE, Action.ADD),))
 class Waits(Struct, frozen=True):
     """The events that a pod waits for, with the urgency of each, the most urgent first.
 
-    The first ones are those of its `rejectors`. None of these may reject a node that an event has changed, if
-    that node alone can help: not if room could be made there in a way of which no other event tells.
+    The first `rejecting` ones are those of the plugins that rejected the pod: all of these must let it onto a
+    node that has changed. The number is 0 if a plugin may make room there, and no event says so.
     """
 
     wakes: tuple[tuple[Wake, Urgency], ...]
-    rejectors: int = 0
+    rejecting: int = 0
 
     def is_in_vain(self, place: int, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether another of the rejectors rejects the node of an event that the wake at `place` waits
-        for.
+        """Return whether the node of an event, which helps with the plugin at `place`, is rejected by another
+        plugin that rejected the pod.
         """
         node = event.node_after
-        if node is None or event.resource is Resource.TARGET_POD or not 0 <= place < self.rejectors > 1:
+        if node is None or event.resource is Resource.TARGET_POD or place >= self.rejecting:
             return False
-        if self.wakes[place][0].lets_onto(pod, node) is None:
-            return False  # the event may help elsewhere
-        others = (wake for at, (wake, _) in enumerate(self.wakes[: self.rejectors]) if at != place)
-        return any(wake.lets_onto(pod, node) is False for wake in others)
+        plugins = [wake for wake, _ in self.wakes[: self.rejecting]]
+        if len(plugins) == 1 or plugins[place].lets_onto(pod, node) is None:
+            return False  # the event may help on another node
+        return any(each.lets_onto(pod, node) is False for each in plugins)
 
 
 def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
