@@ -307,6 +307,22 @@ def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: An
     assert list(queue.unschedulable) == asleep
 
 
+def test_a_plugin_may_answer_for_several_pods_only(clock: ManualClock) -> None:
+    picky = plugin(
+        events=lambda: (EventPattern(Resource.NODE),),
+        queueing_hints=lambda pods, event: [each.name == "b" for each in pods],
+        filter=lambda: None,
+    )
+    queue = queue_of(clock, Picky=picky)
+    for name in "abc":
+        queue.add(pod(name))
+    fail(queue, Rejectors(("Picky",)), NODE_ADDED)
+    for _ in "bc":
+        fail(queue, Rejectors(("Picky",)))
+    queue.notice(NODE_ADDED)
+    assert list(queue.unschedulable) == ["default/a", "default/c"]
+
+
 def test_a_gate_is_looked_at_again_for_its_own_events_only(clock: ManualClock) -> None:
     looked: list[str] = []
 

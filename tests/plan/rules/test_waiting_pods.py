@@ -91,6 +91,23 @@ def test_pods_of_several_signatures_and_few_of_one() -> None:
     assert passing(predicate_program(FIT), pods, [node(f"n{at}", room) for at, room in enumerate(ROOMS)])
 
 
+def test_the_pods_of_many_questions_are_divided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    divided: list[tuple[PodInfo, ...]] = []
+    original = WaitingPods._divided
+
+    def counted(together: WaitingPods, pods: tuple[PodInfo, ...]) -> object:
+        divided.append(pods)
+        return original(together, pods)
+
+    monkeypatch.setattr(WaitingPods, "_divided", counted)
+    program = predicate_program(FIT)
+    together, asked = WaitingPods(program, lambda pod: {}), [pods_of(SMALL) for _ in range(100)]
+    for each in (node("n0", ROOMS[3]), node("n0", ROOMS[4])):
+        for pods in asked:
+            together.passing(pods, each)
+    assert divided == asked
+
+
 def test_a_node_beyond_the_assumed_ranges_and_a_huge_request() -> None:
     pods = pods_of([*SMALL, Resources({"cpu": 2**62, "memory": 1}), Resources({"cpu": 1, "memory": 2**50})])
     large = Resources({"cpu": 2**63 - 1, "memory": 2**62, "pods": 9})
