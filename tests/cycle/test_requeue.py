@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -281,9 +282,12 @@ def test_a_hint_is_asked_once_for_pods_that_are_equal_to_it(clock: ManualClock) 
     assert "default/d" not in queue.unschedulable
 
 
-@pytest.mark.parametrize("answers", [[True, False, True], [], None, [True] * 4])
+@pytest.mark.parametrize(
+    "answers",
+    [[True, False, True], (1, 0, 1), np.array([True, False, True]), [], None, [True] * 4, {0, 1, 2}],
+)
 def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: Any) -> None:
-    """One that fails, or has another number of answers, wakes all pods."""
+    """One that fails, or has no answer for each pod, wakes all pods."""
     asked: list[list[str]] = []
 
     def hints(pods: Any, event: ClusterEvent) -> Any:
@@ -303,7 +307,8 @@ def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: An
         fail(queue, Rejectors(("Picky",)))
     queue.notice(NODE_ADDED)
     assert asked == [["a", "b", "c"]]
-    asleep = ["default/b", "default/d"] if answers == [True, False, True] else []
+    is_usable = not isinstance(answers, set) and answers is not None and len(answers) == 3
+    asleep = ["default/b", "default/d"] if is_usable else []
     assert list(queue.unschedulable) == asleep
 
 
