@@ -130,7 +130,7 @@ class Demand:
     requests: Requests
     policy: Policy
     quota: Quota = NO_QUOTA
-    key: Hashable = None
+    key: tuple[Hashable, ...] = ()
     memo: CardMemo = field(default_factory=CardMemo, compare=False, repr=False)
 
     def without_usage(self) -> Demand:
@@ -140,6 +140,11 @@ class Demand:
     @property
     def signature(self) -> Hashable:
         return self.key, self.quota.signature
+
+    @property
+    def pod_signature(self) -> Hashable:
+        """The part of `key` that pods with the same memo share."""
+        return self.key[0]
 
     @property
     def kinds(self) -> tuple[str, ...]:
