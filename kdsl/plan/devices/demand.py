@@ -133,6 +133,10 @@ class Demand:
     key: tuple[Hashable, ...] = ()
     memo: CardMemo = field(default_factory=CardMemo, compare=False, repr=False)
 
+    def with_memo(self, memo: CardMemo) -> Demand:
+        """Return the demand with another memo."""
+        return Demand(self.pod, self.requests, self.policy, self.quota, self.key, memo)
+
     def without_usage(self) -> Demand:
         """Return the demand as if its namespace had no cards."""
         return replace(self, quota=Quota(self.quota.limits)) if self.quota.used else self

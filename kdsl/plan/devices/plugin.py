@@ -361,22 +361,25 @@ class DevicesPlugin:
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return the values of a pod that the hint reads; None if other nodes decide, too."""
-        demand = self._demand_alone(pod)
-        return None if demand is None else _Kind(pod.namespace, demand.signature)
+        kept = self._kept_demand(pod)
+        return None if kept is None else _Kind(pod.namespace, kept.signature)
 
     def _demand_alone(self, pod: PodInfo) -> Demand | None:
         """Return the demand of a pod for which each node decides by itself; None for other pods."""
+        kept = self._kept_demand(pod)
+        # The memo of an earlier attempt may be full, or forgotten.
+        return None if kept is None else kept.with_memo(self.answers.memo(kept.pod_signature))
+
+    def _kept_demand(self, pod: PodInfo) -> Demand | None:
+        """Return the same demand without its memo: all memos together are bounded."""
         if self._live is None or self._asks_chosen or self._live.catalog.quota_limits(pod.namespace):
             return None
-        kept = self._demands.of(pod)
-        # The memo of an earlier attempt may be full, or forgotten.
-        return None if kept is None else replace(kept, memo=self.answers.memo(kept.pod_signature))
+        return self._demands.of(pod)
 
     def _demand_without_quota(self, pod: PodInfo) -> Demand | None:
-        """Return the demand to keep, without its memo: all memos together are bounded."""
         assert self._live is not None
         demand = self.demand(pod, self._live)
-        return replace(demand, memo=_NO_MEMO) if isinstance(demand, Demand) else None
+        return demand.with_memo(_NO_MEMO) if isinstance(demand, Demand) else None
 
 
 def compile_devices(
