@@ -24,3 +24,20 @@ class ByIdentity(Generic[K, V]):
         if known is None or known[0] is not key:
             known = self._made.keep(id(key), (key, self._make(key)))
         return known[1]
+
+
+class ByTuple(ByIdentity[tuple[K, ...], V]):
+    """The values of tuples with at most `most` items in all."""
+
+    def __init__(self, make: Callable[[tuple[K, ...]], V], most: int) -> None:
+        super().__init__(make, most)
+        self._most, self._items = most, 0
+
+    def of(self, key: tuple[K, ...]) -> V:
+        known = self._made.get(id(key))
+        if known is None or known[0] is not key:
+            self._items += len(key)
+            if self._items > self._most:
+                self._made.clear()
+                self._items = len(key)
+        return super().of(key)

@@ -17,6 +17,7 @@ Answers = dict[tuple[QueueingHint, Hashable], bool]
 
 _MAX_LATER: Final = 64
 """The most pods that are asked apart from those that were arranged together."""
+_FEW: Final = 8
 
 
 class Question:
@@ -57,7 +58,7 @@ class Question:
         if not kinds:
             # A later kind with this value has a new number, and its own pod: this one may have changed.
             del self._numbers[value]
-            if len(self._pods) > 2 * len(self._numbers) + _MAX_LATER:
+            if len(self._pods) - len(self._numbers) > self._spare:
                 self._arrange()
 
     def helped(self, wake: Wake, event: ClusterEvent, known: Answers) -> list[Kind]:
@@ -76,9 +77,16 @@ class Question:
             return []
         return [kind for kinds, yes in zip(self._kinds, answers, strict=True) if yes for kind in kinds]
 
+    @property
+    def _spare(self) -> int:
+        """The most pods that have gone, or came later, before all are arranged again: a hint that asks one by
+        one is asked about all of them.
+        """
+        return len(self._numbers) // 4 + _FEW
+
     def _parts(self) -> list[tuple[PodInfo, ...]]:
         """Return the pods by number, in tuples that are the same as long as possible."""
-        if len(self._pods) - len(self._arranged) > _MAX_LATER:
+        if len(self._pods) - len(self._arranged) > min(_MAX_LATER, self._spare):
             self._arrange()
         if self._later is None:
             self._later = tuple(self._pods[len(self._arranged) :])

@@ -208,6 +208,13 @@ def _events(answer: Any) -> tuple[EventPattern, ...]:
     return tuple(merged(_typed(each, EventPattern, "one of the events") for each in found))
 
 
+def _hints(answer: Any) -> list[bool]:
+    items = answer.tolist() if type(answer) is np.ndarray else answer
+    if not issubclass(type(items), (list, tuple)):  # a set or dict has no place for each pod
+        raise TypeError(f"the answer is {type(answer).__name__}: give a list, tuple or array")
+    return [*map(bool, _items(items, "the answer"))]
+
+
 def _backoff(answer: Any) -> Backoff:
     if type(answer) is not Backoff:
         raise TypeError(f"this is no Backoff: {type(answer).__name__}")
@@ -253,7 +260,7 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "backoff": _backoff,
     "queueing_hint": bool,
     "admits": lambda answer: None if answer is None else bool(answer),
-    "queueing_hints": lambda answers: [*map(bool, _items(answers, "the answer"))],
+    "queueing_hints": _hints,
     "decided_by": _facts,
     "find_victims": _pods,
     "enough_candidates": lambda answer: _integer(answer, "the answer"),

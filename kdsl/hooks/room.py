@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final
 
-from kdsl.base.by_identity import ByIdentity
+from kdsl.base.by_identity import ByIdentity, ByTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
@@ -20,7 +20,8 @@ from kdsl.hooks.wake import QueueingHint, Wake, Wakes
 
 Groups = list[tuple[list[int], tuple[PodInfo, ...]]]
 """Groups of pods, each with the places of its pods."""
-_QUESTIONS: Final = 8
+_MAX_ASKED: Final = 1 << 17
+"""The most pods of all questions whose groups are kept."""
 
 FindEvictable = Callable[[PodInfo, Sequence[PodInfo]], Sequence[PodInfo]]
 
@@ -43,7 +44,7 @@ class _Thinning:
         self.signature = evictable.signature
         self._find = evictable.find
         self._known = ByIdentity[ClusterEvent, dict[Hashable, ClusterEvent]](lambda event: {}, 1)
-        self._groups = ByIdentity[tuple[PodInfo, ...], Groups](self._grouped, _QUESTIONS)
+        self._groups = ByTuple[PodInfo, Groups](self._grouped, _MAX_ASKED)
 
     def thinned(self, pod: PodInfo, event: ClusterEvent) -> ClusterEvent:
         """Return the event without the pods that `pod` may evict; the same one if there are none, or if

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kdsl.base.containment import describe
@@ -104,11 +105,19 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         wake = UNDECLARED
         if "events" in entry.hooks:
             try:
-                wake = Wake(merged(entry.hook("events")()), *map(entry.optional_hook, _HINTS))
+                hint, signature, hints, admits = map(entry.optional_hook, _HINTS)
+                if hint is None and hints is not None:
+                    hint = partial(_hint_alone, hints)
+                wake = Wake(merged(entry.hook("events")()), hint, signature, hints, admits)
             except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
                 problems.append(unusable(entry.name, "events", cause))
         found[entry.name] = (*found.get(entry.name, ()), wake)
     return found, tuple(problems)
+
+
+def _hint_alone(hints: QueueingHints, pod: PodInfo, event: ClusterEvent) -> bool:
+    """Ask the hint about several pods for one."""
+    return hints((pod,), event)[0]
 
 
 def backoff_of(queue: Registration | None) -> tuple[Backoff, tuple[Diagnostic, ...]]:

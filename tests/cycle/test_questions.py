@@ -8,7 +8,7 @@ import pytest
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
-from kdsl.cycle.questions import _MAX_LATER, Answers, Kind, Question
+from kdsl.cycle.questions import Answers, Kind, Question
 from kdsl.hooks.wake import Wake
 
 EVENT = ClusterEvent(Resource.NODE, Action.ADD)
@@ -46,7 +46,6 @@ def test_the_kinds_are_those_that_are_there(are_asked_together: bool) -> None:
             assert sorted(map(str, found)) == sorted(
                 str(each) for each, pod in kinds.items() if hint(pod, EVENT)
             )
-    assert len(question._pods) <= 2 * len(kinds) + _MAX_LATER
 
 
 def test_the_pods_stay_one_tuple_while_few_come_and_go() -> None:
@@ -69,6 +68,25 @@ def test_the_pods_stay_one_tuple_while_few_come_and_go() -> None:
     assert len(first) == 200
     assert [len(each) for each in later] == [200, 5, 200, 5]
     assert later[0] is first and later[2] is first and later[3] is later[1]
+
+
+@pytest.mark.parametrize("waiting", [5, 40, 400])
+def test_few_pods_that_have_gone_are_asked_about(waiting: int) -> None:
+    asked = 0
+
+    def hints(pods: Pods, event: ClusterEvent) -> list[bool]:
+        nonlocal asked
+        asked += len(pods)
+        return [False] * len(pods)
+
+    wake, question = Wake(hint=lambda pod, event: False, hints=hints), Question(0)
+    for value in range(2_000):
+        question.add((value,), _pod(value))
+        if value >= waiting:
+            question.remove((value - waiting,))
+            asked = 0
+            question.helped(wake, EVENT, {})
+            assert waiting <= asked <= waiting + waiting // 4 + 9
 
 
 def test_a_value_that_comes_back_is_asked_about_its_new_pod() -> None:

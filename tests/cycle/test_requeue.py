@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -337,9 +338,12 @@ def test_a_node_that_another_rejector_rejects_wakes_no_pod(
     assert list(queue.unschedulable) == ([] if wakes else asleep)
 
 
-@pytest.mark.parametrize("answers", [[True, False, True], [], None, [True] * 4])
+@pytest.mark.parametrize(
+    "answers",
+    [[True, False, True], (1, 0, 1), np.array([True, False, True]), [], None, [True] * 4, {0, 1, 2}],
+)
 def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: Any) -> None:
-    """One that fails, or has another number of answers, wakes all pods."""
+    """One that fails, or has no answer for each pod, wakes all pods."""
     asked: list[list[str]] = []
 
     def hints(pods: Any, event: ClusterEvent) -> Any:
@@ -359,8 +363,25 @@ def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: An
         fail(queue, Rejectors(("Picky",)))
     queue.notice(NODE_ADDED)
     assert asked == [["a", "b", "c"]]
-    asleep = ["default/b", "default/d"] if answers == [True, False, True] else []
+    is_usable = not isinstance(answers, set) and answers is not None and len(answers) == 3
+    asleep = ["default/b", "default/d"] if is_usable else []
     assert list(queue.unschedulable) == asleep
+
+
+def test_a_plugin_may_answer_for_several_pods_only(clock: ManualClock) -> None:
+    picky = plugin(
+        events=lambda: (EventPattern(Resource.NODE),),
+        queueing_hints=lambda pods, event: [each.name == "b" for each in pods],
+        filter=lambda: None,
+    )
+    queue = queue_of(clock, Picky=picky)
+    for name in "abc":
+        queue.add(pod(name))
+    fail(queue, Rejectors(("Picky",)), NODE_ADDED)
+    for _ in "bc":
+        fail(queue, Rejectors(("Picky",)))
+    queue.notice(NODE_ADDED)
+    assert list(queue.unschedulable) == ["default/a", "default/c"]
 
 
 def test_a_gate_is_looked_at_again_for_its_own_events_only(clock: ManualClock) -> None:

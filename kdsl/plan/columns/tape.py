@@ -247,6 +247,8 @@ class Tapes(Generic[M]):
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
         self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
         self._tapes = BoundedDict[Hashable, list[Tape[Any]]](MAX_SIGNATURES)
+        # Signatures without a recording for `masks_for_pods`. Attempts may still record other nodes.
+        self._failed = BoundedDict[Hashable, None](MAX_SIGNATURES)
 
     def are_known(self, pod: PodInfo) -> bool:
         """Return whether there is a tape for the signature of a pod."""
@@ -288,14 +290,17 @@ class Tapes(Generic[M]):
         that is known within `most` steps. `batch` returns a batch of one of the pods, to record one.
         """
         known = self._tapes.get(pods.signature)
-        if not known and known is not _CLOSED:
+        if not known and known is not _CLOSED and pods.signature not in self._failed:
             asked = batch()
             assert isinstance(asked.snapshot, LiveSnapshot)
             with np.errstate(all="ignore"):
                 new = self._record(asked, asked.snapshot, asked.frame[self._rule.pod])
-            known = self._tapes.keep(pods.signature, _CLOSED if new is None else [new])
+            if new is None:
+                self._failed.keep(pods.signature, None)
+            else:
+                known = self._tapes.keep(pods.signature, [new])
         found, is_known = np.zeros((2, len(pods)), np.bool_)
-        for tape in known:
+        for tape in known or ():
             played = tape.play_for_pods(pods, node) if tape.cost <= most else None
             if played is not None:
                 masks, holds = played

@@ -130,8 +130,12 @@ class Demand:
     requests: Requests
     policy: Policy
     quota: Quota = NO_QUOTA
-    key: Hashable = None
+    key: tuple[Hashable, ...] = ()
     memo: CardMemo = field(default_factory=CardMemo, compare=False, repr=False)
+
+    def with_memo(self, memo: CardMemo) -> Demand:
+        """Return the demand with another memo."""
+        return Demand(self.pod, self.requests, self.policy, self.quota, self.key, memo)
 
     def without_usage(self) -> Demand:
         """Return the demand as if its namespace had no cards."""
@@ -140,6 +144,11 @@ class Demand:
     @property
     def signature(self) -> Hashable:
         return self.key, self.quota.signature
+
+    @property
+    def pod_signature(self) -> Hashable:
+        """The part of `key` that pods with the same memo share."""
+        return self.key[0]
 
     @property
     def kinds(self) -> tuple[str, ...]:

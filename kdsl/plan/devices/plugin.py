@@ -42,7 +42,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.attempt import NodeCards
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import CardMemo, Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.facts import values_of
 from kdsl.plan.devices.inventories import Inventories, device_node
@@ -63,6 +63,7 @@ ALLOCATING: Final = "allocating"
 MOST_ASKED: Final = 64
 """The most demands of sleeping pods about which an event is asked."""
 _MAX_DEMANDS: Final = 4096
+_NO_MEMO: Final = CardMemo()
 _BEST: Final = 100
 _SKIP: Final = Status(Code.SKIP)
 
@@ -365,11 +366,17 @@ class DevicesPlugin:
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return the values of a pod that the hint reads; None if other nodes decide, too."""
-        demand = self._demand_alone(pod)
-        return None if demand is None else _Kind(pod.namespace, demand.signature)
+        kept = self._kept_demand(pod)
+        return None if kept is None else _Kind(pod.namespace, kept.signature)
 
     def _demand_alone(self, pod: PodInfo) -> Demand | None:
         """Return the demand of a pod for which each node decides by itself; None for other pods."""
+        kept = self._kept_demand(pod)
+        # The memo of an earlier attempt may be full, or forgotten.
+        return None if kept is None else kept.with_memo(self.answers.memo(kept.pod_signature))
+
+    def _kept_demand(self, pod: PodInfo) -> Demand | None:
+        """Return the same demand without its memo: all memos together are bounded."""
         if self._live is None or self._asks_chosen or self._live.catalog.quota_limits(pod.namespace):
             return None
         return self._demands.of(pod)
@@ -377,7 +384,7 @@ class DevicesPlugin:
     def _demand_without_quota(self, pod: PodInfo) -> Demand | None:
         assert self._live is not None
         demand = self.demand(pod, self._live)
-        return demand if isinstance(demand, Demand) else None
+        return demand.with_memo(_NO_MEMO) if isinstance(demand, Demand) else None
 
 
 def compile_devices(

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.by_identity import ByIdentity
+from kdsl.base.by_identity import ByIdentity, ByTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -29,7 +29,10 @@ MAX_PODS: Final = 1 << 14
 """The most pods of which the decision without a node is kept."""
 MIN_PODS: Final = 12
 """For fewer pods, asking one by one is faster."""
-_QUESTIONS: Final = 8
+_MAX_ASKED: Final = 1 << 17
+"""The most pods of all questions whose divisions are kept: each set of rejecting plugins asks one, and each
+set of possible victims.
+"""
 _EXAMPLES: Final = 256
 """The nodes for which a rule is recorded."""
 
@@ -62,7 +65,7 @@ class WaitingPods:
         self._rule = rule
         self._frames_of = frames_of
         self._known = ByIdentity[PodInfo, _Waiting](self._look, MAX_PODS)
-        self._asked = ByIdentity[tuple[PodInfo, ...], _Asked](self._divided, _QUESTIONS)
+        self._asked = ByTuple[PodInfo, _Asked](self._divided, _MAX_ASKED)
 
     def passing(self, pods: tuple[PodInfo, ...], node: NodeInfo) -> NDArray[np.bool_]:
         """Return whether the rule lets each pod onto a node. For the same tuple, pods are divided once."""

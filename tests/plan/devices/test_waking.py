@@ -16,7 +16,11 @@ from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
+from kdsl.hooks.status import StatusColumn
+from kdsl.plan.devices import answers as devices_answers
 from kdsl.plan.devices import plugin as devices_plugin
+from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.demand import CardMemo, Demand
 
 from tests.plan.lab import rules
 from tests.test_requeue import of_size, sized
@@ -121,6 +125,29 @@ def with_cards(name: str, count: int, priority: int, **fields: Any) -> PodInfo:
         spec=PodSpec(containers=[Container(name="c", resources=resources)]),
     )
     return PodInfo.of(with_defaults(made)).with_fields(priority=priority, **fields)
+
+
+@pytest.mark.parametrize(("most", "memos"), [(0, 3), (1_000, 1)])
+def test_a_full_memo_of_a_pod_that_is_tried_again_starts_over(
+    most: int, memos: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[int, CardMemo] = {}
+    original = CardAnswers.column
+
+    def noted(answers: CardAnswers, demand: Demand, *args: Any) -> StatusColumn:
+        seen[id(demand.memo)] = demand.memo
+        return original(answers, demand, *args)
+
+    monkeypatch.setattr(CardAnswers, "column", noted)
+    monkeypatch.setattr(devices_answers, "MAX_SHAPES", most)
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    text, pod = CARDS.replace("GATE", ""), with_cards("p", 3, 0)
+    with build_engine(rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap) as engine:
+        for _ in range(3):
+            assert engine.preview(pod) is not None
+    assert len(seen) == memos
 
 
 @pytest.mark.parametrize("bound_to", ["", "n", "m"])

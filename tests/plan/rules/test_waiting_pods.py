@@ -10,7 +10,11 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.waiting_pods import MIN_PODS, WaitingPods
 
@@ -91,6 +95,23 @@ def test_pods_of_several_signatures_and_few_of_one() -> None:
     assert passing(predicate_program(FIT), pods, [node(f"n{at}", room) for at, room in enumerate(ROOMS)])
 
 
+def test_the_pods_of_many_questions_are_divided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    divided: list[tuple[PodInfo, ...]] = []
+    original = WaitingPods._divided
+
+    def counted(together: WaitingPods, pods: tuple[PodInfo, ...]) -> object:
+        divided.append(pods)
+        return original(together, pods)
+
+    monkeypatch.setattr(WaitingPods, "_divided", counted)
+    program = predicate_program(FIT)
+    together, asked = WaitingPods(program, lambda pod: {}), [pods_of(SMALL) for _ in range(100)]
+    for each in (node("n0", ROOMS[3]), node("n0", ROOMS[4])):
+        for pods in asked:
+            together.passing(pods, each)
+    assert divided == asked
+
+
 def test_a_node_beyond_the_assumed_ranges_and_a_huge_request() -> None:
     pods = pods_of([*SMALL, Resources({"cpu": 2**62, "memory": 1}), Resources({"cpu": 1, "memory": 2**50})])
     large = Resources({"cpu": 2**63 - 1, "memory": 2**62, "pods": 9})
@@ -101,6 +122,24 @@ def test_a_node_beyond_the_assumed_ranges_and_a_huge_request() -> None:
     for each in (node("n0", ROOMS[3]), node("n0", large), node("n0", large, large)):
         found = together.passing(pods, each).tolist()
         assert found == [program.passes(pod, each, {}) for pod in pods]
+
+
+def test_a_recording_that_fails_leaves_attempts_theirs() -> None:
+    """The rule has no answer for the empty node, which attempts leave out."""
+    program = predicate_program(
+        'require 1 / node.podCount >= 0 && pod.requests["cpu"] < node.allocatable["cpu"] else "no"'
+    )
+    names = [f"n{at}" for at in range(MIN_ROWS + 1)]
+    busy = [PodInfo(f"on-{name}", node_name=name) for name in names[1:]]
+    snapshot = _live(cluster([NodeFacts(name, allocatable=ROOMS[3]) for name in names], busy))
+    program.live = snapshot
+    pods, view = pods_of(SMALL), ClusterView(snapshot)
+    for _ in range(2):
+        WaitingPods(program, lambda pod: {}).passing(pods, node("n0", ROOMS[3], SMALL[0]))
+    for pod in pods[:2]:
+        frame = program.begin(pod, view)
+        program.statuses_in(frame, NodeSet(snapshot, snapshot.order[1:]), StatusNumbers())
+    assert program.whole_tapes is not None and program.whole_tapes.are_known(pods[0])
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 20, 60])
