@@ -152,7 +152,9 @@ class ScorePlugin(NodeRule[CheckedScore]):
     def normalized_for_all(self, pod: PodInfo, nodes: NodeSet, only: Value) -> int:
         """Normalise the raw score that all nodes share."""
         # Normalising reads the least, the largest and the score itself, so one value stands for all.
-        return self._few_normalized(self._frame_of_formula(pod, nodes), [only])[0]
+        # It may be a number of numpy, whose products wrap around.
+        raw = [self.dtype.type(only).item()]
+        return self._few_normalized(self._frame_of_formula(pod, nodes), raw)[0]
 
     def _frame_of_formula(self, pod: PodInfo, nodes: NodeSet) -> Frame:
         """Return the frame for normalising, which only a formula of the rule itself reads."""
