@@ -21,7 +21,7 @@ def faults_of(
     The call removes the faults that plugins recorded, so it is made once for each attempt.
     """
     state, rules = attempt.state, attempt.table.rule_faults
-    has_rules = rules is not None and rules.are_possible
+    has_rules = rules is not None and rules.may_have_faults
     has_answers = search is not None and bool(_may_have_faults(search) or search.faults)
     has_failed = postfilter is not None and postfilter.code is Code.ERROR
     # The hot path: most attempts have no faults.
@@ -30,14 +30,16 @@ def faults_of(
     found: list[Fault] = [] if search is None else [*search.faults]
     if rules is not None and has_rules and search is not None:
         ended_by = search.prefilter.ended_by
-        found += rules.of_pod(attempt.pod, attempt.snapshot, names_until(attempt.table, ended_by), ended_by)
-        found += rules.of_filters(attempt.pod, _Reached(attempt, search.verdicts).by)
+        found += rules.faults_of_pod(
+            attempt.pod, attempt.snapshot, names_until(attempt.table, ended_by), ended_by
+        )
+        found += rules.faults_of_filters(attempt.pod, _Reached(attempt, search.verdicts).by)
     if search is not None and has_answers:
         found += _of_answers(search, attempt)
     if rules is not None and has_rules:
         if search is not None and is_scored:
-            found += rules.of_scores(attempt.pod, NodeSet(attempt.snapshot, search.feasible))
-        found += rules.of_preemption()
+            found += rules.faults_of_scores(attempt.pod, NodeSet(attempt.snapshot, search.feasible))
+        found += rules.faults_of_preemption()
     found += state.take_faults()
     # Where PreFilter ends early, later plugins have not written the state that PostFilter reads. The
     # reference returns an error then; it is no fault.

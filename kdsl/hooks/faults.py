@@ -122,11 +122,11 @@ class CollectsRuleFaults(Protocol):
     """
 
     @property
-    def are_possible(self) -> bool:
+    def may_have_faults(self) -> bool:
         """Return whether any rule may have ignored an error; called for every decision."""
         ...
 
-    def of_pod(
+    def faults_of_pod(
         self, pod: PodInfo, snapshot: Snapshot, ran: Collection[str], ended_by: str
     ) -> Iterable[Fault]:
         """Return the errors before nodes were judged. `ran` are the plugins whose PreFilter ran; if one ended
@@ -134,16 +134,16 @@ class CollectsRuleFaults(Protocol):
         """
         ...
 
-    def of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterable[Fault]:
+    def faults_of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterable[Fault]:
         """Return the errors on nodes; `reached` returns the nodes that reached a filter, or those that it let
         pass.
         """
         ...
 
-    def of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterable[Fault]:
+    def faults_of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterable[Fault]:
         """Return the errors of scoring nodes."""
         ...
 
-    def of_preemption(self) -> Iterable[Fault]:
+    def faults_of_preemption(self) -> Iterable[Fault]:
         """Return the errors of the searches for room since the last call."""
         ...

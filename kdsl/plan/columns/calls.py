@@ -16,14 +16,14 @@ from kdsl.plan.columns.kernels import Kernel
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
 
-_EQUALITY: Final = {"equals": operator.eq, "not_equals": operator.ne}
-"""Equality within one type of `EQUALITY`."""
+_SHARED_EQUALITY: Final = {"equals": operator.eq, "not_equals": operator.ne}
+"""`==` and `!=` of two values of one type that all rows share, for the types of `kernels.EQUALITY`."""
 
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
     """Return a call of a library function."""
     # Comparing two values that columns may hold takes no steps.
-    equality = _EQUALITY.get(expr.overload)
+    equality = _SHARED_EQUALITY.get(expr.overload)
     scalar = equality or IMPLEMENTATIONS[expr.overload]
     weighs = equality is None and has_weight(expr.function, (arg.type for arg in expr.args))
     of_numbers = NUMBERS.get(expr.overload)

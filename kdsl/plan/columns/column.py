@@ -29,6 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from kdsl.base.extremes import largest_of, least_of
 from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardTable
@@ -40,6 +41,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 Bad: TypeAlias = Mask | None
 Array: TypeAlias = NDArray[Any]
 Int64s: TypeAlias = NDArray[np.int64]
+
+_MOST_TABLED: Final = 4096
+"""The largest range of integers whose distinct ones are found by a table."""
 
 DTYPES: Final[dict[Type, Any]] = {BOOL: np.bool_, INT: np.int64, DOUBLE: np.float64}
 """The types with their own arrays."""
@@ -236,11 +240,26 @@ def encoded(value: ColumnValue) -> Coded:
         return value
     if not isinstance(value, Column) or value.scale:
         raise NotColumnar
-    values = value.values
+    values, codes = _distinct(value.values)
+    return Coded(codes, values.tolist(), value.bad)
+
+
+def _distinct(values: Array) -> tuple[Array, Array]:
+    """Return the distinct values, and the place of each value among them."""
+    if type(values) is np.ndarray and values.dtype == np.int64 and values.size:
+        least = least_of(values)
+        span = largest_of(values) - least + 1
+        if span <= _MOST_TABLED:
+            # Sorting takes several times as long.
+            offsets = values - least
+            present = np.bincount(offsets).nonzero()[0]
+            places = np.zeros(span, np.intp)
+            places[present] = np.arange(len(present))
+            return present + least, places.take(offsets)
     # Doubles are distinguished by their bits: -0.0 is not 0.0.
     plain = values.view(np.int64) if values.dtype == np.float64 else values
     distinct, codes = np.unique(plain, return_inverse=True)
-    return Coded(codes, distinct.view(values.dtype).tolist(), value.bad)
+    return distinct.view(values.dtype), codes
 
 
 def take(value: ColumnValue, index: Array) -> ColumnValue:

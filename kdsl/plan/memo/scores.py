@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from kdsl.base.extremes import are_within, least_of
+from kdsl.base.extremes import are_within, largest_of, least_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
@@ -174,14 +174,17 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
         only, plugin = answers.only, part.plugin
         if only is None:
             raw, only = answers.get(nodes.rows, partial(_raw, plugin, pod, nodes.snapshot, entry.frames))
+            if only is None and raw.dtype == _INT64 and (least := least_of(raw)) == largest_of(raw):
+                only = least
         if only is None:
             columns.append(_in_range(plugin.normalized_of(pod, nodes, raw)) * plugin.weight)
             continue
         share = entry.shares.get((position, only))
         if share is None:
-            # Normalising reads the smallest, the largest and the score itself, so one value stands for all.
-            one = plugin.normalized_of(pod, nodes, np.array([only], plugin.dtype))
-            share = entry.shares[position, only] = int(_in_range(one)[0]) * plugin.weight
+            one = plugin.normalized_for_all(pod, nodes, only)
+            if not 0 <= one <= MAX_NODE_SCORE:
+                raise _RangeError
+            share = entry.shares[position, only] = one * plugin.weight
         same += share
     return same
 

@@ -44,10 +44,10 @@ class CompiledProfile:
     """The rules that ever ignored an error, by qualified name; see `CompiledFunctions`."""
 
     @property
-    def are_possible(self) -> bool:
+    def may_have_faults(self) -> bool:
         return bool(self.erred)
 
-    def of_pod(
+    def faults_of_pod(
         self, pod: PodInfo, snapshot: Snapshot, ran: Collection[str], ended_by: str
     ) -> Iterator[Fault]:
         if self.queue.qualified in self.erred:
@@ -60,19 +60,19 @@ class CompiledProfile:
                 if part.rule.qualified in self.erred:
                     yield from part.faults_of_pod(pod, snapshot)
 
-    def of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterator[Fault]:
+    def faults_of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterator[Fault]:
         for predicate in self.predicates:
             for place, part in enumerate(predicate.parts):
                 if part.rule.qualified in self.erred:
                     # Tightenings ran on the nodes that passed.
                     yield from part.faults_at(pod, reached(predicate.name, place > 0))
 
-    def of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterator[Fault]:
+    def faults_of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterator[Fault]:
         for score in self.scores:
             if score.rule.qualified in self.erred:
                 yield from score.faults_at(pod, nodes)
 
-    def of_preemption(self) -> tuple[Fault, ...]:
+    def faults_of_preemption(self) -> tuple[Fault, ...]:
         return () if self.preemption is None else self.preemption.log.take()
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ _LARGEST = math.nextafter(2.0**63, 0)
 """The double just below 2**63: the next one up is out of range."""
 _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Larger doubles could overflow in between."""
+_EXACT: Final = 2**53
+"""Whole numbers that are no larger are doubles as well."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
@@ -45,6 +48,23 @@ def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
         case Normalization.MAX | Normalization.REVERSE:
             return _of_maximum(raw, reverse=kind is Normalization.REVERSE)
     raise ValueError(f"no formula for {kind}")
+
+
+def normalize_few(kind: Normalization, scores: Sequence[int]) -> Sequence[int]:
+    """Normalise a few different integers in ascending order like `normalize`: each operation on a column
+    costs as much as all of them.
+    """
+    lowest, highest = scores[0], scores[-1]
+    if kind is Normalization.NONE or lowest < -_EXACT or highest > _EXACT:
+        points: list[int] = normalize(kind, np.array(scores, np.int64)).tolist()
+        return points
+    if kind is Normalization.MINMAX:
+        span = float(highest - lowest)
+        return [int(100.0 * ((score - lowest) / span)) if span else 0 for score in scores]
+    if highest <= 0:
+        return [MAX_SCORE] * len(scores) if kind is Normalization.REVERSE else scores
+    scaled = [_scaled(score, highest) for score in scores]
+    return [MAX_SCORE - score for score in scaled] if kind is Normalization.REVERSE else scaled
 
 
 def truncate(values: Scores) -> NDArray[np.int64]:

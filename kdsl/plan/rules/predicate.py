@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from kdsl.base.span import Span
 from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import (
-    CheckedForEach,
     CheckedLet,
     CheckedNarrow,
     CheckedPredicate,
-    CheckedRequire,
-    CheckedTemplate,
 )
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
@@ -44,6 +41,7 @@ from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.counted_pods import CountedPods
 from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
+from kdsl.plan.rules.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
 SKIP = Status(Code.SKIP)
@@ -83,9 +81,9 @@ class PredicateRule(NodeRule[CheckedPredicate]):
         )
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
         narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        is_early = _narrows_in_pre_filter(rule)
+        is_early = narrows_in_pre_filter(rule)
         self._narrow, self._narrow_by_node = (narrow if is_early else None), (None if is_early else narrow)
-        first, others = _split_body(rule)
+        first, others = split_body(rule)
         self.decides_early = bool(self._applies or first or self._narrow)
         self._early = BlockCompiler(scope, rule.report_all, self._on_error)
         for require in first:
@@ -361,40 +359,3 @@ class _Narrow:
 
     def failure(self, frame: Frame) -> Failure:
         return Failure(self._code, text_in(self._reason, frame), self.span.site)
-
-
-def _narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
-    """Return whether PreFilter decides `narrow to`: the rule applies to all nodes or to none, and the text of
-    an error does not depend on the node.
-    """
-    on_error = rule.on_error
-    is_said = on_error is None or on_error.reason is None or _is_known(on_error.reason)
-    return is_said and all(each.time.is_lasting for each in rule.applies)
-
-
-def _split_body(
-    rule: CheckedPredicate,
-) -> tuple[list[CheckedRequire], list[CheckedRequire | CheckedForEach]]:
-    """Return the leading statements that PreFilter decides, and the others; no `let`s."""
-    first: list[CheckedRequire] = []
-    others: list[CheckedRequire | CheckedForEach] = []
-    is_early = _narrows_in_pre_filter(rule) and not rule.report_all
-    for statement in rule.body:
-        if isinstance(statement, CheckedLet):
-            continue
-        if is_early and isinstance(statement, CheckedRequire) and _is_in_pre_filter(statement):
-            first.append(statement)
-        else:
-            is_early = False
-            others.append(statement)
-    return first, others
-
-
-def _is_in_pre_filter(statement: CheckedRequire) -> bool:
-    # PreFilter has no answer that keeps a pod pending.
-    is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
-    return is_known and statement.code is not RejectionCode.PENDING
-
-
-def _is_known(text: CheckedTemplate) -> bool:
-    return all(isinstance(part, str) or part.time.is_lasting for part in text.parts)

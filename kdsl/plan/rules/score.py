@@ -38,7 +38,7 @@ from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
-from kdsl.plan.rules.normalize import Scores, normalize, whole
+from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
 from kdsl.plan.rules.predicate import SKIP
 
 NO_SCORE_INT = INT_MIN
@@ -147,9 +147,18 @@ class ScorePlugin(NodeRule[CheckedScore]):
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""
-        # Only a formula of the rule itself reads a frame.
-        frame = [] if self.rule.normalize.by is None else self.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return self.normalized(frame, raw, self.missing(raw))
+        return self.normalized(self._frame_of_formula(pod, nodes), raw, self.missing(raw))
+
+    def normalized_for_all(self, pod: PodInfo, nodes: NodeSet, only: Value) -> int:
+        """Normalise the raw score that all nodes share."""
+        # Normalising reads the least, the largest and the score itself, so one value stands for all.
+        # It may be a number of numpy, whose products wrap around.
+        raw = [self.dtype.type(only).item()]
+        return self._few_normalized(self._frame_of_formula(pod, nodes), raw)[0]
+
+    def _frame_of_formula(self, pod: PodInfo, nodes: NodeSet) -> Frame:
+        """Return the frame for normalising, which only a formula of the rule itself reads."""
+        return [] if self.rule.normalize.by is None else self.begin(pod, ClusterView(nodes.snapshot), nodes)
 
     def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> RuleAttempt:
         attempt = state.values.get(self.key)
@@ -280,13 +289,18 @@ class ScorePlugin(NodeRule[CheckedScore]):
         return np.array(found, np.int64).take(distinct.codes)
 
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
-        """Normalise a few scores like `normalized`: finding the distinct ones as a column costs more."""
-        if self._by is None or self._is_double:
-            column = np.array(raw, self.dtype)
+        """Normalise a few scores like `normalized`; each operation on a column costs as much as they do."""
+        if self._is_double:
+            column = np.array(raw, np.float64)
             points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
             return points
         scores = sorted({*raw} - {NO_SCORE_INT})
-        found = self._normalized_by(frame, scores, min(scores, default=0), max(scores, default=0))
+        if not scores:
+            return [0] * len(raw)
+        if self._by is None:
+            found = normalize_few(self.rule.normalize.kind, scores)
+        else:
+            found = self._normalized_by(frame, scores, scores[0], scores[-1])
         known = dict(zip(scores, found, strict=True))
         return [known.get(score, 0) for score in raw]
 

@@ -14,7 +14,7 @@ from kdsl.base.resources import quantity_of
 from kdsl.check.model.types import DOUBLE
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
-from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
+from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same, encoded
 from kdsl.plan.columns.kernels import EQUALITY, KERNELS
 
 INTS = st.one_of(
@@ -168,6 +168,14 @@ def test_equality_of_doubles_is_that_of_cel(pairs: list[tuple[float, float]]) ->
     found = EQUALITY[DOUBLE, "equals"](len(left), [Column(left), Column(right)])
     assert isinstance(found, Column)
     assert found.values.tolist() == [IMPLEMENTATIONS["equals"](*pair) for pair in pairs]
+
+
+@given(st.lists(INTS | st.integers(-5000, 5000), max_size=9), INTS)
+def test_an_encoded_column_has_each_integer_once(numbers: list[int], base: int) -> None:
+    for values in (numbers, [base + each % 4 for each in numbers if base < INT_MAX - 4]):
+        coded = encoded(Column(np.array(values, np.int64)))
+        assert [coded.values[code] for code in coded.codes] == values
+        assert coded.values == sorted(set(values))
 
 
 def test_each_kernel_is_one_of_a_function_there_is() -> None:

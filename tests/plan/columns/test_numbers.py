@@ -67,6 +67,13 @@ GOOD = {
     "filter of cards' numbers": "value node.cards.map(card, card.index).filter(at, at % 2 == 1).sum()",
     "map": LET + "value free.map(left, left / 3).sum()",
     "doubles": LET + "value free.map(left, double(left) / 3.0).sum()",
+    "signed zeros": LET
+    + "let zeros = free.map(left, left == 17 ? -1.5 : left == 1000 ? 0.0 : -0.0)\n"
+    + "value zeros.size() == 0 ? 1.0 : zeros.max()",
+    "signed zeros from above": LET
+    + "let zeros = free.map(left, left == 300 ? 1.5 : left == 1000 ? 0.0 : -0.0)\n"
+    + "value zeros.size() == 0 ? 1.0 : zeros.min()",
+    "sums of large numbers": LET + "value free.map(left, left * 1000000000000000).sum() / 3",
     "guarded extremes": LET + "value free.size() == 0 ? -1 : free.max() - free.min()",
     "guarded index": LET + "value free.size() > 1 ? free[1] - free[0] : 7",
     "index of": LET + "value free.indexOf(1000) * 10 + free.indexOf(17)",
@@ -94,6 +101,9 @@ GOOD = {
 }
 FAILING = {
     "the largest of none": LET + "value free.max()",
+    "a sum beyond the least number": LET
+    + "value free.map(left, left == 1000 ? -9223372036854775807 - 1 : left).sum() / 2",
+    "a sum beyond the largest number": LET + "value free.map(left, left * 9223372036854775).sum() / 2",
     "an index": LET + "value free[1]",
     "a slice": LET + "value free.slice(0, 2).sum()",
     "an item": LET + "value free.map(left, 1000 / left).sum()",

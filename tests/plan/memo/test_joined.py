@@ -416,6 +416,23 @@ def test_joined_scores_add_up_to_the_sum_of_each(
             assert totals_of(warm, pod, nodes) == expected
 
 
+@pytest.mark.parametrize(
+    "formula", ["normalize by value * 4611686018427387904 > 0 ? 100 : 50", "normalize max", "normalize none"]
+)
+def test_a_score_that_all_nodes_share_is_no_number_of_numpy(formula: str) -> None:
+    compiled = compiler(profile_of_scores([("value 3 + node.podCount", formula)]))
+    memo, cache, pod = ScoreMemo(compiled().scores), ClusterCache(), PodInfo("p")
+    for name in ("n1", "n2"):
+        cache.add_node(NodeFacts(name))
+    nodes = NodeSet.all(cache.snapshot())
+    for _ in range(3):
+        state = CycleState()
+        memo.pre_score(state, pod, nodes)
+        points = memo.points(state, pod, nodes)
+        assert points is not None and type(points[1]) is int
+        assert totals_of(memo, pod, nodes) == sum_of_each(compiled().scores, pod, nodes)
+
+
 def sum_of_each(plugins: Iterable[ScorePlugin], pod: PodInfo, nodes: NodeSet) -> list[int] | None:
     """Return the weighted sums, score by score; None if one is out of range."""
     sums = [0] * len(nodes)

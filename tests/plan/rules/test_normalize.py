@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kdsl.check.model.types import INT
 from kdsl.lang.choices import Normalization
 from kdsl.plan.compile.expression import compile_expression
-from kdsl.plan.rules.normalize import normalize, truncate, whole
+from kdsl.plan.rules.normalize import normalize, normalize_few, truncate, whole
 
 from tests.plan.lab import check
 
@@ -45,6 +45,15 @@ def test_minmax(raw: list[int]) -> None:
     span = max(raw) - min(raw)
     expected = [int(100.0 * (float(score - min(raw)) / float(span))) if span else 0 for score in raw]
     assert normalize(Normalization.MINMAX, np.array(raw, dtype=np.int64)).tolist() == expected
+
+
+NEAR_AND_FAR = st.sets(st.one_of(st.integers(-(2**62), 2**62), st.integers(-5, 300)), min_size=1, max_size=8)
+
+
+@given(st.sampled_from([kind for kind in Normalization if kind is not Normalization.BY]), NEAR_AND_FAR)
+def test_few_scores_are_normalised_as_many_are(kind: Normalization, raw: set[int]) -> None:
+    scores = sorted(raw)
+    assert list(normalize_few(kind, scores)) == normalize(kind, np.array(scores, np.int64)).tolist()
 
 
 def test_minmax_divides_first_as_kube_scheduler_does() -> None:
