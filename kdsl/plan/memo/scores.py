@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from kdsl.base.extremes import are_within, largest_of, least_of
+from kdsl.base.extremes import are_within, least_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
@@ -174,10 +174,12 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
         only, plugin = answers.only, part.plugin
         if only is None:
             raw, only = answers.get(nodes.rows, partial(_raw, plugin, pod, nodes.snapshot, entry.frames))
-            if only is None and raw.dtype == _INT64 and (least := least_of(raw)) == largest_of(raw):
-                only = least
         if only is None:
-            columns.append(_in_range(plugin.normalized_of(pod, nodes, raw)) * plugin.weight)
+            close = plugin.close_normalized(raw)
+            if close is None:
+                columns.append(_in_range(plugin.normalized_of(pod, nodes, raw)) * plugin.weight)
+            else:
+                same += _close_points(*close, plugin.weight, columns)
             continue
         share = entry.shares.get((position, only))
         if share is None:
@@ -187,6 +189,17 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
             share = entry.shares[position, only] = one * plugin.weight
         same += share
     return same
+
+
+def _close_points(points: Sequence[int], places: NDArray[np.int64], weight: int, columns: Columns) -> int:
+    """Return the points that all nodes share; if they differ, append a column and return 0."""
+    first, last = points[0], points[-1]
+    if not (0 <= first <= MAX_NODE_SCORE and 0 <= last <= MAX_NODE_SCORE):
+        raise _RangeError
+    if first == last:
+        return first * weight
+    columns.append(np.array([each * weight for each in points], np.int64).take(places))
+    return 0
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -34,6 +35,8 @@ _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Larger doubles could overflow in between."""
 _EXACT: Final = 2**53
 """Whole numbers that are no larger are doubles as well."""
+_NARROW: Final = 16
+"""In a range of so many integers, all are normalised faster than a column of some hundred scores."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
@@ -65,6 +68,30 @@ def normalize_few(kind: Normalization, scores: Sequence[int]) -> Sequence[int]:
         return [MAX_SCORE] * len(scores) if kind is Normalization.REVERSE else scores
     scaled = [_scaled(score, highest) for score in scores]
     return [MAX_SCORE - score for score in scaled] if kind is Normalization.REVERSE else scaled
+
+
+def normalize_close(kind: Normalization, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
+    """Normalise integers that are close to each other. Return the points of each integer from the least to
+    the largest, and the place of each score in them, which may be the scores themselves. None for other
+    scores, and for very negative ones: the mark of a missing score is INT_MIN.
+
+    The points rise or fall with the score, so the first and the last are their bounds.
+    """
+    if not raw.size or raw.dtype != np.int64:
+        return None
+    least, largest = least_of(raw), largest_of(raw)
+    if largest - least >= _NARROW or least < -_EXACT:
+        return None
+    places = raw.astype(np.int64, copy=False)
+    return _points_between(kind, least, largest), places - least if least else places
+
+
+@lru_cache(1024)
+def _points_between(kind: Normalization, least: int, largest: int) -> tuple[int, ...]:
+    """Return the points of each integer from the least score to the largest, at most `_NARROW` of them. The
+    scores of two pods often have the same bounds.
+    """
+    return tuple(normalize_few(kind, range(least, largest + 1)))
 
 
 def truncate(values: Scores) -> NDArray[np.int64]:

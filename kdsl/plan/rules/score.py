@@ -38,7 +38,7 @@ from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
-from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
+from kdsl.plan.rules.normalize import Scores, normalize, normalize_close, normalize_few, whole
 from kdsl.plan.rules.predicate import SKIP
 
 NO_SCORE_INT = INT_MIN
@@ -148,6 +148,12 @@ class ScorePlugin(NodeRule[CheckedScore]):
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""
         return self.normalized(self._frame_of_formula(pod, nodes), raw, self.missing(raw))
+
+    def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
+        """Normalise integers that are close to each other, see `normalize_close`; None for other scores, if
+        some are missing, or if the rule has its own formula.
+        """
+        return None if self._by is not None else normalize_close(self.rule.normalize.kind, raw)
 
     def normalized_for_all(self, pod: PodInfo, nodes: NodeSet, only: Value) -> int:
         """Normalise the raw score that all nodes share."""

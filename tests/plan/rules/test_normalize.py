@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.check.model.types import INT
+from kdsl.eval.values import INT_MIN
 from kdsl.lang.choices import Normalization
 from kdsl.plan.compile.expression import compile_expression
-from kdsl.plan.rules.normalize import normalize, normalize_few, truncate, whole
+from kdsl.plan.rules.normalize import normalize, normalize_close, normalize_few, truncate, whole
 
 from tests.plan.lab import check
 
@@ -50,10 +51,31 @@ def test_minmax(raw: list[int]) -> None:
 NEAR_AND_FAR = st.sets(st.one_of(st.integers(-(2**62), 2**62), st.integers(-5, 300)), min_size=1, max_size=8)
 
 
-@given(st.sampled_from([kind for kind in Normalization if kind is not Normalization.BY]), NEAR_AND_FAR)
+WITHOUT_RULE = st.sampled_from([kind for kind in Normalization if kind is not Normalization.BY])
+
+
+@given(WITHOUT_RULE, NEAR_AND_FAR)
 def test_few_scores_are_normalised_as_many_are(kind: Normalization, raw: set[int]) -> None:
     scores = sorted(raw)
     assert list(normalize_few(kind, scores)) == normalize(kind, np.array(scores, np.int64)).tolist()
+
+
+@given(WITHOUT_RULE, st.lists(st.integers(-20, 20), max_size=8), st.sampled_from((0, 90, -(2**53), 2**53)))
+def test_close_scores_are_normalised_as_all_are(kind: Normalization, near: list[int], base: int) -> None:
+    raw = np.array([base + each for each in near], np.int64)
+    close = normalize_close(kind, raw)
+    is_close = bool(near) and max(near) - min(near) < 16 and base + min(near) >= -(2**53)
+    assert (close is not None) is is_close
+    if close is not None:
+        points, places = close
+        normalized = normalize(kind, raw).tolist()
+        assert np.array(points, np.int64).take(places).tolist() == normalized
+        assert {points[0], points[-1]} == {min(normalized), max(normalized)}
+
+
+def test_a_missing_score_is_close_to_none() -> None:
+    raw = np.full(3, INT_MIN, np.int64)
+    assert normalize_close(Normalization.MAX, raw) is None
 
 
 def test_minmax_divides_first_as_kube_scheduler_does() -> None:
