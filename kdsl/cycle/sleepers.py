@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
-from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
 from kdsl.cycle.questions import Answers, Kind, Question
@@ -22,7 +21,6 @@ from kdsl.cycle.waking import (
     is_affected,
     is_left_by_victims,
     left_node,
-    tells_all_events,
     urgency_of,
     waits_of,
 )
@@ -58,11 +56,10 @@ class _Group(Struct, eq=False):
     def woken(self, event: ClusterEvent, known: Answers) -> Iterator[tuple[PendingPod, Urgency]]:
         """Yield the pods that an event wakes."""
         urgencies: dict[Kind, Urgency] = {}
-        for place, (wake, urgency) in enumerate(self.waits.wakes):
+        for place, (wake, urgency) in enumerate(self.waits):
             if len(urgencies) < len(self.kinds) and wake.concerns(event):
                 for kind in self._question(place).helped(wake, event, known):
-                    if kind not in urgencies and not self.waits.is_in_vain(place, self._pod_of(kind), event):
-                        urgencies[kind] = urgency
+                    urgencies.setdefault(kind, urgency)
         for kind, urgency in urgencies.items():
             yield from ((each, urgency) for each in self.kinds[kind].values() if is_affected(each, event))
 
@@ -70,12 +67,9 @@ class _Group(Struct, eq=False):
         found = self.questions.get(place)
         if found is None:
             found = self.questions[place] = Question(place)
-            for kind in self.kinds:
-                found.add(kind, self._pod_of(kind))
+            for kind, pods in self.kinds.items():
+                found.add(kind, next(iter(pods.values())).queued.pod)
         return found
-
-    def _pod_of(self, kind: Kind) -> PodInfo:
-        return next(iter(self.kinds[kind].values())).queued.pod
 
 
 class Sleepers:
@@ -105,13 +99,12 @@ class Sleepers:
         if key in self._places:
             self._leave(key)
         # After a reload a profile has another table, and other hints.
-        rejecting = pending.rejectors if refusal is None else refusal.plugin
-        name = id(table), rejecting, tells_all_events(pending, table)
+        name = id(table), pending.rejectors if refusal is None else refusal.plugin
         group = self._groups.get(name)
         if group is None:
             plugins = pending.rejectors.all if refusal is None else (refusal.plugin,)
             group = self._groups[name] = _Group(table, plugins, waits_of(pending, table))
-        kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits.wakes])
+        kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
         group.add(kind, pending)
         self._places[key] = (name, kind)
         if pending.promised and refusal is None:

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
-from msgspec import Struct
-
 from kdsl.base.events import Action, EventPattern, Resource, merged
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
@@ -30,28 +28,8 @@ FORCE_ACTIVATE: Final = "ForceActivate"
 _DEPARTURE: Final = EventPattern(Resource.ASSIGNED_POD, Action.DELETE)
 _NEW_NODE: Final = Wake((EventPattern(Resource.NODE, Action.ADD),))
 
-
-class Waits(Struct, frozen=True):
-    """The events that a pod waits for, with the urgency of each, the most urgent first.
-
-    The first `rejecting` ones are those of the plugins that rejected the pod: all of these must let it onto a
-    node that has changed. The number is 0 if a plugin may make room there, and no event says so.
-    """
-
-    wakes: tuple[tuple[Wake, Urgency], ...]
-    rejecting: int = 0
-
-    def is_in_vain(self, place: int, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether the node of an event, which helps with the plugin at `place`, is rejected by another
-        plugin that rejected the pod.
-        """
-        node = event.node_after
-        if node is None or event.resource is Resource.TARGET_POD or place >= self.rejecting:
-            return False
-        plugins = [wake for wake, _ in self.wakes[: self.rejecting]]
-        if len(plugins) == 1 or plugins[place].lets_onto(pod, node) is None:
-            return False  # the event may help on another node
-        return any(each.lets_onto(pod, node) is False for each in plugins)
+Waits = tuple[tuple[Wake, Urgency], ...]
+"""The events that a pod waits for, with the urgency of each, the most urgent first."""
 
 
 def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
@@ -69,25 +47,12 @@ def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
         plugins += [(plugin, Urgency.AFTER_BACKOFF) for plugin in rejectors.unschedulable]
     known = table.wakes if table else {}
     waits = [(wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,))]
-    rejecting = len(waits) if tells_all_events(pending, table) else 0
     if rejectors.lacks_nodes and pending.refusal is None:
         waits.append((_NEW_NODE, Urgency.AFTER_BACKOFF))
     if table is not None and pending.refusal is None:
         room = _room_waits(rejectors, table)
         waits += [(wake, Urgency.AFTER_BACKOFF) for wake in room if wake.patterns]
-    return Waits(tuple(waits), rejecting)
-
-
-def tells_all_events(pending: PendingPod, table: HookTable | None) -> bool:
-    """Return whether a rejected pod waits for all events that may let it make room: a plugin with PostFilter
-    may make room in its own way.
-    """
-    if table is None or pending.refusal is not None:
-        return False
-    if table.preemption is not None and not pending.rejectors.blockers:
-        return False
-    others = {plugin for plugin, _ in table.post_filters}
-    return not others or others <= table.for_pod(pending.queued.pod).bystanders
+    return tuple(waits)
 
 
 def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
@@ -104,7 +69,7 @@ def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
 
 def waking_events(pending: PendingPod, table: HookTable | None) -> tuple[str, ...]:
     """Return in words the events that would give a pod that sleeps another attempt."""
-    patterns = [pattern for wake, _ in waits_of(pending, table).wakes for pattern in wake.patterns]
+    patterns = [pattern for wake, _ in waits_of(pending, table) for pattern in wake.patterns]
     if pending.promised and pending.refusal is None:
         patterns.append(_DEPARTURE)
     return tuple(text for pattern in merged(patterns) for text in pattern.words())
@@ -146,10 +111,8 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
     if event.resource is Resource.ANY:
         return Urgency.AT_ONCE if event.label == FORCE_ACTIVATE else Urgency.AFTER_BACKOFF
     pod = pending.queued.pod
-    waits = waits_of(pending, table)
-    for place, (wake, urgency) in enumerate(waits.wakes):
-        is_news = wake.concerns(event) and wake.is_worth_it(pod, event)
-        if is_news and not waits.is_in_vain(place, pod, event):
+    for wake, urgency in waits_of(pending, table):
+        if wake.concerns(event) and wake.is_worth_it(pod, event):
             return urgency
     if pending.promised and pending.refusal is None and pending.promised == left_node(event):
         return Urgency.AFTER_BACKOFF if is_left_by_victims(event) else Urgency.NONE

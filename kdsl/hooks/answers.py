@@ -259,7 +259,6 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "events": _events,
     "backoff": _backoff,
     "queueing_hint": bool,
-    "admits": lambda answer: None if answer is None else bool(answer),
     "queueing_hints": _hints,
     "decided_by": _facts,
     "find_victims": _pods,

@@ -168,16 +168,9 @@ class SchedulingHooks:
         raise NotImplementedError
 
     @hookspec
-    def admits(self, pod: PodInfo, node: NodeInfo) -> bool | None:
-        """Return whether this plugin lets `pod` onto `node`, None if that depends on more than these two.
-
-        At an event of one node a pod is tried again only if no plugin that rejected it rejects that node.
-        """
-
-    @hookspec
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return the values of `pod` that `queueing_hint`, `admits` and `find_victims` read, so that they are
-        asked once for pods with equal values.
+        """Return the values of `pod` that `queueing_hint` reads, and `find_victims`, so that they are asked
+        once for pods with equal values.
 
         Without this hook, and for None, they are asked about each pod.
         """

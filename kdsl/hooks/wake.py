@@ -14,7 +14,6 @@ from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.specs import Backoff
 
 if TYPE_CHECKING:
-    from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.events import ClusterEvent
     from kdsl.hooks.manager import Registration
@@ -26,15 +25,13 @@ QueueingHints = Callable[[tuple["PodInfo", ...], "ClusterEvent"], Sequence[bool]
 @dataclass(frozen=True, slots=True)
 class Wake:
     """The events that can change one plugin's answer, and its hint about them; without a hint all of them
-    count. `signature` returns the values of a pod that the hint reads; `hints` asks about several pods;
-    `admits` returns whether the plugin lets a pod onto a node, None if that depends on more.
+    count. `signature` returns the values of a pod that the hint reads; `hints` asks about several pods.
     """
 
     patterns: tuple[EventPattern, ...] = EVERYTHING
     hint: QueueingHint | None = None
     signature: Callable[[PodInfo], Hashable] | None = None
     hints: QueueingHints | None = None
-    admits: Callable[[PodInfo, NodeInfo], bool | None] | None = None
 
     def concerns(self, event: ClusterEvent) -> bool:
         """Return whether the event matches one of the patterns."""
@@ -59,16 +56,9 @@ class Wake:
         except Exception:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
             return (True,) * len(pods)
 
-    def lets_onto(self, pod: PodInfo, node: NodeInfo) -> bool | None:
-        """Return whether the plugin lets a pod onto a node, None if that is unknown."""
-        try:
-            return None if self.admits is None else self.admits(pod, node)
-        except Exception:  # noqa: BLE001 - as for hints
-            return None
-
     def kind_of(self, pod: PodInfo) -> Hashable:
-        """Return a value that is equal for pods about which the plugin has equal answers."""
-        if self.hint is None and self.admits is None:
+        """Return a value that is equal for pods about which the hint has equal answers."""
+        if self.hint is None:
             return None
         try:
             found = None if self.signature is None else self.signature(pod)
@@ -89,7 +79,7 @@ _REJECTING = frozenset(
 )
 """Hooks of plugins that can keep a pod waiting."""
 
-_HINTS = ("queueing_hint", "hint_signature", "queueing_hints", "admits")
+_HINTS = ("queueing_hint", "hint_signature", "queueing_hints")
 
 Wakes = Mapping[str, tuple[Wake, ...]]
 """By the name in verdicts: rules of two packages may share one."""
@@ -105,10 +95,10 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         wake = UNDECLARED
         if "events" in entry.hooks:
             try:
-                hint, signature, hints, admits = map(entry.optional_hook, _HINTS)
+                hint, signature, hints = map(entry.optional_hook, _HINTS)
                 if hint is None and hints is not None:
                     hint = partial(_hint_alone, hints)
-                wake = Wake(merged(entry.hook("events")()), hint, signature, hints, admits)
+                wake = Wake(merged(entry.hook("events")()), hint, signature, hints)
             except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
                 problems.append(unusable(entry.name, "events", cause))
         found[entry.name] = (*found.get(entry.name, ()), wake)

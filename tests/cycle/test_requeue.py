@@ -282,62 +282,6 @@ def test_a_hint_is_asked_once_for_pods_that_are_equal_to_it(clock: ManualClock) 
     assert "default/d" not in queue.unschedulable
 
 
-NODE_CHANGED = ClusterEvent(
-    Resource.NODE, Action.ALL, node_after=NodeInfo.of(NodeFacts("n"), ()), label="NodeChanged"
-)
-
-
-@pytest.mark.parametrize("preemption", ["", "Room"])
-@pytest.mark.parametrize(
-    ("mine", "other", "event", "wakes"),
-    [
-        (True, True, NODE_CHANGED, True),
-        (True, False, NODE_CHANGED, False),
-        (True, None, NODE_CHANGED, True),
-        (None, False, NODE_CHANGED, True),
-        (True, False, NODE_ADDED, True),
-        (True, RuntimeError(), NODE_CHANGED, True),
-    ],
-)
-def test_a_node_that_another_rejector_rejects_wakes_no_pod(
-    clock: ManualClock, mine: Any, other: Any, event: ClusterEvent, wakes: bool, preemption: str
-) -> None:
-    """With a preemption, room may be made there, unless the pod waits for events that let it make room."""
-
-    def answer(value: Any) -> Any:
-        def admits(pod: Any, node: NodeInfo) -> Any:
-            if isinstance(value, Exception):
-                raise value
-            return value
-
-        return admits
-
-    on_nodes = {"events": lambda: (EventPattern(Resource.NODE),), "filter": lambda: None}
-    plugins = {
-        "Helped": plugin(**on_nodes, admits=answer(mine), queueing_hint=lambda pod, event: True),
-        "Other": plugin(events=lambda: (), filter=lambda: None, admits=answer(other)),
-    }
-    hooks = {
-        "events": lambda: (),
-        "may_preempt": lambda: None,
-        "find_victims": lambda pods: (),
-        "enough_candidates": lambda: 1,
-    }
-    makes_room = plugin(**hooks, choose_candidate=lambda candidates: candidates[0])
-    known = {**plugins, **({preemption: makes_room} if preemption else {})}
-    queue = SchedulingQueue(Routes([table(known, preemption=preemption)]), clock)
-    for name in ("a", "b"):
-        queue.add(pod(name))
-        fail(
-            queue,
-            Rejectors(("Helped", "Other"), blockers=(preemption,) if name == "b" and preemption else ()),
-        )
-    queue.notice(event)
-    # Without blockers it is unknown whether the pod could make room.
-    asleep = ["default/b"] if preemption else ["default/a", "default/b"]
-    assert list(queue.unschedulable) == ([] if wakes else asleep)
-
-
 @pytest.mark.parametrize(
     "answers",
     [[True, False, True], (1, 0, 1), np.array([True, False, True]), [], None, [True] * 4, {0, 1, 2}],

@@ -13,7 +13,6 @@ def test_every_extension_point_has_a_text() -> None:
         *("filter_node", "score_node"),  # they speak as `filter` and `score`
         *("backoff", "events"),  # asked once, and a diagnostic where they fail
         *("queueing_hint", "queueing_hints"),  # one that fails counts as yes
-        "admits",  # one that fails is as one that does not know
         "hint_signature",  # without one, the hint is asked about the pod by itself
     }
 

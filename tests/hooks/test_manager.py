@@ -205,7 +205,7 @@ def test_specname_names_the_hook() -> None:
 
 def test_hooks_are_listed_in_the_order_a_pod_meets_them() -> None:
     assert hook_names()[:2] == ("pre_enqueue", "queue_sort")
-    assert hook_names()[8] == "pre_filter"
+    assert hook_names()[7] == "pre_filter"
     assert hook_names()[-1] == "post_bind"
     assert hook_arguments("score") == ("state", "pod", "nodes")
 

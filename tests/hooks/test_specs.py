@@ -108,5 +108,4 @@ def test_every_hook_is_called_by_the_cycle() -> None:
     assert outcomes == [Outcome.PLACED, Outcome.UNSCHEDULABLE, Outcome.UNSCHEDULABLE]
     cache.remove_node("n1")
     engine.queue.update(pod("giant", labels={"a": "b"}))
-    # It is asked only if several plugins reject a pod: tests/cycle/test_requeue.py.
-    assert set(hook_names()) - FOR_EXPLANATIONS - {"admits"} == called
+    assert set(hook_names()) - FOR_EXPLANATIONS == called

@@ -348,13 +348,8 @@ class DevicesPlugin:
         if not self._waking.is_news(event):
             return False
         node = None if event.resource is Resource.TARGET_POD else event.node_after
-        return node is None or self.admits(pod, node) is not False
-
-    @hookimpl
-    def admits(self, pod: PodInfo, node: NodeInfo) -> bool | None:
-        """Return whether a node has cards for a pod, None if other nodes decide, too."""
-        demand = self._demand_alone(pod)
-        return None if demand is None else self.answers.fits(demand, node)
+        demand = None if node is None else self._demand_alone(pod)
+        return node is None or demand is None or self.answers.fits(demand, node)
 
     @hookimpl
     def queueing_hints(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:

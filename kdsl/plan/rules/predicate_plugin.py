@@ -135,11 +135,6 @@ class PredicatePlugin:
         return answers
 
     @hookimpl
-    def admits(self, pod: PodInfo, node: NodeInfo) -> bool | None:
-        """Return whether all parts let a pod onto a node, None if they read more than these two."""
-        return self._pass(pod, node, self._frames.of(pod)) if self._is_local else None
-
-    @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
         if not self._is_local:
