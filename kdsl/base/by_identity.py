@@ -22,8 +22,11 @@ class ByIdentity(Generic[K, V]):
         """Return the value of an object."""
         known = self._made.get(id(key))
         if known is None or known[0] is not key:
-            known = self._made.keep(id(key), (key, self._make(key)))
+            known = self._keep(key)
         return known[1]
+
+    def _keep(self, key: K) -> tuple[K, V]:
+        return self._made.keep(id(key), (key, self._make(key)))
 
 
 class ByTuple(ByIdentity[tuple[K, ...], V]):
@@ -33,11 +36,9 @@ class ByTuple(ByIdentity[tuple[K, ...], V]):
         super().__init__(make, most)
         self._most, self._items = most, 0
 
-    def of(self, key: tuple[K, ...]) -> V:
-        known = self._made.get(id(key))
-        if known is None or known[0] is not key:
-            self._items += len(key)
-            if self._items > self._most:
-                self._made.clear()
-                self._items = len(key)
-        return super().of(key)
+    def _keep(self, key: tuple[K, ...]) -> tuple[tuple[K, ...], V]:
+        self._items += len(key)
+        if self._items > self._most:
+            self._made.clear()
+            self._items = len(key)
+        return super()._keep(key)

@@ -18,6 +18,7 @@ Answers = dict[tuple[QueueingHint, Hashable], bool]
 _MAX_LATER: Final = 64
 """The most pods that are asked apart from those that were arranged together."""
 _FEW: Final = 8
+"""The least number of pods that may have gone, or came later, before all are arranged again."""
 
 
 class Question:

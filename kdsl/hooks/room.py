@@ -121,4 +121,4 @@ def _beside(wake: Wake, thinning: _Thinning) -> Wake:
                     found[place] = answer
         return found
 
-    return Wake(wake.patterns, thinned_hint, joined, thinned_hints)
+    return Wake(wake.patterns, thinned_hint, joined, wake.hints and thinned_hints)

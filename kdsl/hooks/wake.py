@@ -47,9 +47,8 @@ class Wake:
             return True
 
     def are_worth_it(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
-        """Return `is_worth_it` for each of several pods. Hints that raise, or are too few, count as True."""
-        if self.hints is None:
-            return [self.is_worth_it(pod, event) for pod in pods]
+        """Return the answers of `hints`. Those that raise, or are too few, count as True for all pods."""
+        assert self.hints is not None
         try:
             answers = self.hints(pods, event)
             return answers if len(answers) == len(pods) else (True,) * len(pods)

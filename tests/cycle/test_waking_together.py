@@ -1,4 +1,4 @@
-"""Which of many sleeping pods an event wakes: those that wake if each is asked by itself."""
+"""The sleeping pods that an event wakes: those that wake if each is asked by itself."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from kdsl.cycle.waking import Urgency, urgency_of
 
 TAINT = Taint("gpu", "", "NoSchedule")
 NODES, WAITING = 8, 60
+RUNNING = [f"r{at}" for at in range(5 * NODES)]
 
 
 def node(random: Random, name: str) -> NodeFacts:
@@ -54,6 +55,21 @@ def running(random: Random, name: str) -> PodInfo:
     )
 
 
+def fill(cluster: ClusterCache, random: Random) -> None:
+    """Add the nodes, and the pods that run on them."""
+    for at in range(NODES):
+        cluster.add_node(node(random, f"n{at}"))
+    for name in RUNNING:
+        cluster.add_pod(running(random, name))
+
+
+def engine_of(cluster: ClusterCache) -> Engine:
+    rules = check_rules((shipped_rules(),)).rules
+    assert rules is not None
+    settings = Settings(profile="kubernetes.v1_36.default")
+    return build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), settings)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_pods_wake(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[bool] = []
@@ -72,17 +88,10 @@ def test_the_same_pods_wake(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         woken.append(bool(found))
         return found
 
-    random, cluster = Random(seed), ClusterCache()
-    for at in range(NODES):
-        cluster.add_node(node(random, f"n{at}"))
-    names = [f"r{at}" for at in range(5 * NODES)]
-    for name in names:
-        cluster.add_pod(running(random, name))
-    rules = check_rules((shipped_rules(),)).rules
-    assert rules is not None
+    random, cluster, names = Random(seed), ClusterCache(), list(RUNNING)
+    fill(cluster, random)
     engine: Engine
-    settings = Settings(profile="kubernetes.v1_36.default")
-    with build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
+    with engine_of(cluster) as engine:
         for _ in engine.decisions([waiting(random, at) for at in range(WAITING)]):
             pass
         assert len(engine.queue.unschedulable) > 20
@@ -100,16 +109,9 @@ def test_the_same_pods_wake(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_no_pod_sleeps_that_could_be_placed(seed: int) -> None:
     """After each event an engine made anew decides some of the pods that still sleep."""
-    random, cluster = Random(seed), ClusterCache()
-    for at in range(NODES):
-        cluster.add_node(node(random, f"n{at}"))
-    names = [f"r{at}" for at in range(5 * NODES)]
-    for name in names:
-        cluster.add_pod(running(random, name))
-    rules = check_rules((shipped_rules(),)).rules
-    assert rules is not None
-    settings = Settings(profile="kubernetes.v1_36.default")
-    with build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
+    random, cluster, names = Random(seed), ClusterCache(), list(RUNNING)
+    fill(cluster, random)
+    with engine_of(cluster) as engine:
         # Pods that may evict nobody: an engine made anew knows of no nominations.
         for _ in engine.decisions([waiting(random, at).with_fields(priority=0) for at in range(WAITING)]):
             pass
@@ -119,7 +121,7 @@ def test_no_pod_sleeps_that_could_be_placed(seed: int) -> None:
             asleep = list(engine.queue.unschedulable)
             assert asleep
             anew = cluster.copy()
-            with build_engine(rules, anew, MemoryBinder(anew), ManualClock(), settings) as other:
+            with engine_of(anew) as other:
                 for key in random.sample(asleep, min(4, len(asleep))):
                     pending = engine.queue.pending(key)
                     assert pending is not None

@@ -198,7 +198,7 @@ class _OneNode:
         return self._info
 
     def cells(self, family: str, name: str) -> int:
-        return _cell(self._info, family, name)
+        return cell_of(self._info, family, name)
 
 
 class NodesWithPods:
@@ -234,7 +234,7 @@ class NodesWithPods:
             return before
         amounts = [[getattr(pod, REQUESTS[family]).amount(name) for pod in each] for each in pods]
         if max(before.max(initial=0), *map(max, amounts)) > MAX_SUMMED:
-            return np.array([_cell(self.info(row), family, name) for row in self.rows.tolist()], np.int64)
+            return np.array([cell_of(self.info(row), family, name) for row in self.rows.tolist()], np.int64)
         return before + np.fromiter(map(sum, amounts), np.int64, len(amounts))
 
     def removed(self, key: Hashable, amounts_of: AmountsOf) -> Int64Column:
@@ -250,7 +250,7 @@ class NodesWithPods:
         return found
 
 
-def _cell(node: NodeInfo, family: str, name: str) -> int:
+def cell_of(node: NodeInfo, family: str, name: str) -> int:
     """Return the cell of a node in a column; see `OtherNodes.cells`."""
     if family == "pods":
         return node.pod_count

@@ -39,9 +39,9 @@ from kdsl.plan.columns.traced import (
     OperationTrace,
     Traced,
     Untraceable,
+    amount_at,
     amounts,
     bounds,
-    cell_of,
 )
 
 MAX_SIGNATURES: Final = 128
@@ -178,7 +178,7 @@ class Tape(Generic[M]):
         loaded: dict[ColumnKey, int] = {}
         for load in self.known:
             least, largest = load.range
-            loaded[load.place] = cell = cell_of(node, load.place)
+            loaded[load.place] = cell = amount_at(node, load.place)
             if not least <= cell <= largest:
                 return None
         holds = np.ones(len(pods), np.bool_)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot, cell_of
 from kdsl.plan.columns.ranges import (
     ALL_INTS,
     EXACT,
@@ -52,11 +52,10 @@ def amounts(snapshot: Snapshot, place: ColumnKey) -> NDArray[np.int64]:
     return found
 
 
-def cell_of(node: NodeInfo, place: ColumnKey) -> int:
+def amount_at(node: NodeInfo, place: ColumnKey) -> int:
     """Return the cell of a column for one node."""
     family, resource = place
-    amount: int = node.pod_count if place == POD_COUNTS else getattr(node, family).amount(resource)
-    return amount
+    return cell_of(node, "pods" if place == POD_COUNTS else family, resource)
 
 
 def bounds(snapshot: LiveSnapshot, place: ColumnKey) -> Range:

@@ -11,6 +11,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from msgspec import Struct
+
 from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
@@ -118,6 +120,9 @@ class CardMemo:
         return _MEMO_BYTES * len(self)
 
 
+_NO_MEMO: Final = CardMemo()
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """A pod that requests cards, after admission.
@@ -145,6 +150,10 @@ class Demand:
     def signature(self) -> Hashable:
         return self.key, self.quota.signature
 
+    def without_memo(self) -> Demand:
+        """Return the demand without known answers."""
+        return self.with_memo(_NO_MEMO)
+
     @property
     def pod_signature(self) -> Hashable:
         """The part of `key` that pods with the same memo share."""
@@ -154,3 +163,12 @@ class Demand:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of devices that the pod requests."""
         return tuple(dict.fromkeys([kind for requests in self.requests for kind in requests]))
+
+
+class DemandKind(Struct, frozen=True, cache_hash=True):
+    """The values of a sleeping pod that the queueing hint of devices reads. It keeps its hash: the signature
+    of a demand is large.
+    """
+
+    namespace: str
+    signature: Hashable

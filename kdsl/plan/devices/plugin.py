@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.base.by_identity import ByIdentity
@@ -42,7 +41,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.attempt import NodeCards
-from kdsl.plan.devices.demand import CardMemo, Demand
+from kdsl.plan.devices.demand import Demand, DemandKind
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.facts import values_of
 from kdsl.plan.devices.inventories import Inventories, device_node
@@ -63,7 +62,6 @@ ALLOCATING: Final = "allocating"
 MOST_ASKED: Final = 64
 """The most demands of sleeping pods about which an event is asked."""
 _MAX_DEMANDS: Final = 4096
-_NO_MEMO: Final = CardMemo()
 _BEST: Final = 100
 _SKIP: Final = Status(Code.SKIP)
 
@@ -79,13 +77,6 @@ class _Attempt:
     snapshot: Snapshot
     written: Mapping[str, str] | None = None
     locks: tuple[NodeLock, ...] = ()
-
-
-class _Kind(Struct, frozen=True, cache_hash=True):
-    """The values of a sleeping pod that the queueing hint reads: the signature of its demand is large."""
-
-    namespace: str
-    demand: Hashable
 
 
 class DevicesPlugin:
@@ -362,7 +353,7 @@ class DevicesPlugin:
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return the values of a pod that the hint reads; None if other nodes decide, too."""
         kept = self._kept_demand(pod)
-        return None if kept is None else _Kind(pod.namespace, kept.signature)
+        return None if kept is None else DemandKind(pod.namespace, kept.signature)
 
     def _demand_alone(self, pod: PodInfo) -> Demand | None:
         """Return the demand of a pod for which each node decides by itself; None for other pods."""
@@ -379,7 +370,7 @@ class DevicesPlugin:
     def _demand_without_quota(self, pod: PodInfo) -> Demand | None:
         assert self._live is not None
         demand = self.demand(pod, self._live)
-        return demand.with_memo(_NO_MEMO) if isinstance(demand, Demand) else None
+        return demand.without_memo() if isinstance(demand, Demand) else None
 
 
 def compile_devices(

@@ -1,4 +1,4 @@
-"""Which statements of a predicate PreFilter decides: those that do not depend on the node."""
+"""The statements of a predicate that PreFilter decides: those that do not depend on the node."""
 
 from __future__ import annotations
 
