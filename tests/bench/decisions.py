@@ -67,7 +67,7 @@ _CHUNK = 5_000  # objects read at once: bounds what reading needs beside the clu
 
 def measure(shape: str, nodes: int, pods: int, bound: int, beats: int = 0) -> Json:
     """Schedule the pending pods of a shape and return the figures of this process."""
-    with _prepared(shape, nodes, pods, bound) as (engine, pending, cluster):
+    with prepared(shape, nodes, pods, bound) as (engine, pending, cluster):
         return _timed(engine, pending, shape, cluster, beats)
 
 
@@ -75,7 +75,7 @@ def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
     """Schedule the pending pods of a shape and return the calls of Python and C functions for each decision:
     the same in every run, on any machine.
     """
-    with _prepared(shape, nodes, pods, bound) as (engine, pending, _):
+    with prepared(shape, nodes, pods, bound) as (engine, pending, _):
         return {
             "shape": shape,
             "nodes": nodes,
@@ -114,9 +114,10 @@ def figures_of(calls: Iterable[int]) -> Json:
 
 
 @contextmanager
-def _prepared(
+def prepared(
     shape: str, nodes: int, pods: int, bound: int
 ) -> Iterator[tuple[Engine, list[PodInfo], ClusterCache]]:
+    """Yield an engine over a generated cluster, its pending pods and the cluster, in a settled heap."""
     running = chain(shapes.nodes(shape, nodes), shapes.bound_pods(shape, bound, nodes))
     cluster = ClusterCache.of(_read(chain(running, features.other_objects(shape, nodes, pods))))
     pending = [

@@ -79,6 +79,8 @@ class ImageSpread:
         """Return the nodes that have an image under a name, and the image on each: one object per size."""
         homes = self._homes.get(name, {})
         images = {size: NodeImage(size, len(homes)) for size in {*homes.values()}}
+        if len(images) == 1:
+            return homes, [*images.values()] * len(homes)
         return homes, list(map(images.__getitem__, homes.values()))
 
     def image(self, name: str, size: int) -> NodeImage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
+from kdsl.base.seen_signatures import SeenSignatures
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import UNSET, Frame
@@ -33,7 +34,8 @@ class Frames:
         self._transient = (*scope.transient, *transient)
         self._of_cluster = (*self._transient, *scope.counts)
         self._steps = steps
-        # The frame of the latest attempt of a signature, with the epoch of its values.
+        self._seen = SeenSignatures()
+        # The frame of the latest attempt of a repeated signature, with the epoch of its values.
         self._kept: dict[Hashable, tuple[Epoch, Frame]] = {}
         self._dependencies: Dependencies | None = None
         self._epochs = Epochs(lambda live: ())
@@ -93,6 +95,8 @@ class Frames:
         if kept is not None:
             for slot in self._transient:
                 frame[slot] = UNSET
+        elif self._seen.is_new(signature):
+            return frame
         elif len(self._kept) >= MAX_FRAMES:
             self._kept.clear()
         self._kept[signature] = epoch, frame

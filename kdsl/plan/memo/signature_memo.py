@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
-from kdsl.base.bounded_dict import BoundedDict
 from kdsl.base.bounded_memo import MAX_BYTES, Memo, MemoEntry
+from kdsl.base.seen_signatures import SeenSignatures
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.reads.dependencies import Dependencies, Epoch, Epochs
 
 MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""
-MAX_SEEN: Final = 65536
-"""The most signatures that are remembered."""
 
 
 class SignatureEntry(MemoEntry, Protocol):
@@ -56,8 +54,7 @@ class SignatureMemo(Generic[E]):
         self._epochs = Epochs(
             versions if steps is None else lambda live: (*versions(live), steps(len(live.order)))
         )
-        # By their hashes, which keep no pod's values alive: little is lost if a new signature counts as seen.
-        self._seen = BoundedDict[int, None](MAX_SEEN)
+        self._seen = SeenSignatures()
         self._memo: Memo[E] = Memo(most)
 
     def of(self, pod: PodInfo, nodes: NodeSet, make: Make[E]) -> E:
@@ -67,9 +64,7 @@ class SignatureMemo(Generic[E]):
         entry = self._memo.find(signature)
         if entry is not None and entry.epoch == epoch:
             return entry
-        hashed = hash(signature)
-        if hashed not in self._seen:
-            self._seen.keep(hashed, None)
+        if self._seen.is_new(signature):
             return make(pod, nodes, epoch, True)
         return self._memo.put(signature, make(pod, nodes, epoch, False))
 

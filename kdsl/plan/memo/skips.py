@@ -151,6 +151,8 @@ class Skips:
                     names.add(rule.name)
                     absent.update(view.absent)
                     counts.extend(view.counts)
+                # A count knows its view, which must not know the count: cycles wait for the collector.
+                view.counts.clear()
             return frozenset(names)
 
         entry.skipping = Skipping(skipping(self._predicates), skipping(self._scores))

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 import pytest
+from kdsl.base import seen_signatures
 from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -13,7 +14,6 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.joined import UNKNOWN_SHARE
 from kdsl.hooks.state import CycleState
-from kdsl.plan.memo import signature_memo
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.reads.dependencies import Epoch
@@ -34,7 +34,7 @@ class _NothingKept(Memo[_Entry]):
 
 
 def test_a_signature_is_new_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature_memo, "MAX_SEEN", 2)
+    monkeypatch.setattr(seen_signatures, "MAX_SEEN", 2)
     cache = ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes, memo = NodeSet.all(cache.snapshot()), SignatureMemo[_Entry](frozenset({"pod.namespace"}))
