@@ -53,11 +53,11 @@ from kdsl.plan.columns.column import (
     either,
     with_bad,
 )
-from kdsl.plan.columns.distinct import Fallback, NodeMethod, attributes_read
+from kdsl.plan.columns.fallback import Fallback, NodeMethod, attributes_read
 from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, pod_count, text_or
 from kdsl.plan.columns.kernels import EQUALITY, KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
-from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
+from kdsl.plan.columns.node_items import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import is_pods_of, macro_over_pods, sum_over_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import (
@@ -147,8 +147,12 @@ class Lowering:
 
     def _guarded(self, columnar: Operand, expr: TypedExpr) -> Operand:
         """Return `columnar`, with the scalar back end for values without a column form."""
-        if isinstance(expr, Var):
-            return columnar
+        match expr:
+            case Var():
+                return columnar
+            case FieldOf(operand=Var(slot=slot), field=field) if slot == self.at.node and field != CARDS:
+                # A field of the node has a column for all batches, or for none.
+                return columnar
         fallback: Operand | None = None
 
         def evaluate(batch: Batch) -> ColumnValue:

@@ -30,7 +30,7 @@ from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.eval.scalar.frame import Compile
 from kdsl.eval.scalar.over_nodes import Needs
 from kdsl.plan.columns.column import DTYPES, NotColumnar
-from kdsl.plan.columns.distinct import NodeSlots
+from kdsl.plan.columns.fallback import NodeSlots
 from kdsl.plan.columns.fields import has_list_column
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import NUMBERS

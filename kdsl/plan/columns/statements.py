@@ -27,7 +27,7 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Coded, ColumnsOutOfSteps, Mask, NotColumnar, Same, spread
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.distinct import Fallback
+from kdsl.plan.columns.fallback import Fallback
 from kdsl.plan.columns.logic import Operand, at_rows
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
@@ -58,30 +58,27 @@ class ColumnBlock:
         self._on_error = on_error
         self._error_parts = tuple(error_parts)
 
-    def steps(self, statements: Sequence[CheckedStatement]) -> list[BatchStep]:
-        """Compile the statements of a rule: to one step with tapes, if its operations allow them."""
+    def compile(self, statements: Sequence[CheckedStatement]) -> Callable[[Batch], Rejections]:
+        """Compile the statements of a rule: with tapes, if its operations allow them."""
         steps, report_all = self._steps(statements, frozenset()), self._report_all
 
         def evaluate(batch: Batch) -> tuple[list[Mask], list[Failure]]:
-            found = TracedRejections(len(batch))
-            _run(steps, batch, found, report_all)
+            found = _run(steps, batch, TracedRejections(len(batch)), report_all)
             return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
 
         reads = (each.reads for each in expressions_of([*statements]))
         tapes = self._columns.tapes.add(frozenset().union(*reads), evaluate)
-        if tapes is None:
-            return steps
-        known = tapes
 
-        def play(batch: Batch, found: Rejections) -> None:
-            played = known.play(batch)
+        def reject(batch: Batch) -> Rejections:
+            found = Rejections(len(batch))
+            played = None if tapes is None else tapes.play(batch)
             if played is None:
-                _run(steps, batch, found, report_all)
-            else:
-                masks, failures = played
-                found.failures += zip(failures, masks, strict=True)
+                return _run(steps, batch, found, report_all)
+            masks, failures = played
+            found.failures += zip(failures, masks, strict=True)
+            return found
 
-        return [play]
+        return reject
 
     def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[BatchStep]:
         found: list[BatchStep] = []
@@ -276,14 +273,8 @@ class ColumnBlock:
         return step
 
 
-def reject(batch: Batch, steps: Iterable[BatchStep], report_all: bool) -> Rejections:
-    """Run the steps of a predicate for a batch."""
-    found = Rejections(len(batch))
-    _run(steps, batch, found, report_all)
-    return found
-
-
-def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all: bool) -> None:
+def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all: bool) -> Rejections:
+    """Run the steps of a predicate for a batch, and return `found` with the rejections."""
     for step in steps:
         before = found.mark()
         step(batch, found)
@@ -291,3 +282,4 @@ def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all
             found.reopen(before)
         if found.is_over:
             break
+    return found

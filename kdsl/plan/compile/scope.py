@@ -36,7 +36,7 @@ ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compiler, int | None], AtOnce]
-"""Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
+"""Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.over_nodes`."""
 
 
 class CompiledFunctions:

@@ -138,7 +138,7 @@ class ScoreMemo:
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
-        skipped, known, others = self._kept.asked(pod, nodes, is_new)
+        skipped, known, others = self._kept.parts_for(pod, nodes, is_new)
         sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64)
         raw: list[Group[ScorePlugin]] = [
             ((part,), part.answers(live)) for part in others if not part.plugin.is_plain

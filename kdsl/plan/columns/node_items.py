@@ -1,4 +1,6 @@
-"""Lists of nodes, such as taints and used ports: a condition is evaluated once per distinct item."""
+"""Lists that each node has, such as its taints and used ports: a condition is evaluated once per distinct
+item of all nodes.
+"""
 
 from __future__ import annotations
 
