@@ -234,13 +234,11 @@ def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compi
             found, most = candidates(snapshot, own, snapshot.order)
             if most:
                 # The others take steps, too: how many is known if the first part decides.
-                if first is None or compared is None:
+                value = None if compared is None else compared(own)
+                value = value.value if isinstance(value, Optional) else value
+                if first is None or value == first.default:
                     return None
                 pods = TallyStore.of(snapshot).pods_by(first.fact)
-                value = compared(own)
-                value = value.value if isinstance(value, Optional) else value
-                if value == first.default:
-                    return None
                 found = list(pods.get(value, {}).values())
                 if 2 * len(found) > count:
                     # The scalar back end asks them faster.

@@ -60,8 +60,8 @@ def _operation(
 ) -> Kernel:
     """Return the kernel of an operation on operands of one type. `scaled` if it makes amounts of amounts.
 
-    `fails` tells from operands and result where it failed. If it is `undefined` for some operands, `compute`
-    gets where, too.
+    `fails` returns from operands and result in which rows it failed. `undefined` returns from operands alone
+    in which rows there is no result; `compute` then receives these rows as a further argument.
     """
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:

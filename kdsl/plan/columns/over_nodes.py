@@ -6,6 +6,7 @@ same for all nodes of the list.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 
 import numpy as np
@@ -52,12 +53,11 @@ def lower_macro(
     scope.lowered.is_of_macro = True
     body = Lowering(scope).lower(expr.body)
     is_filter = is_of_view or expr.macro is not Macro.MAP
-    result = _filtered if is_filter else _listed
+    result = _filtered if is_filter else _resource_reader(expr.body, node) or _listed
     # A hoisted part may hide that it reads the node.
     may_be_equal = is_filter and not any(part.slot != node and node in out.needs(part) for part in read)
     collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
     condition = out.compile(expr.body)
-    resource = None if is_filter else _resource(expr.body, node)
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
@@ -78,25 +78,24 @@ def lower_macro(
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
             return None
-        if resource is not None:
-            # The quantities themselves: columns do not know how they are written.
-            field, name = resource
-            return tuple(
-                [each[name] for each in map(attrgetter(field), chosen.snapshot.live.infos(chosen.rows))]
-            )
         return result(value, chosen)
 
     return at_once
 
 
-def _resource(expr: TypedExpr, node: int) -> tuple[str, str] | None:
-    """Return the attribute and the name of a resource that an expression reads of the node, if it is that."""
+def _resource_reader(expr: TypedExpr, node: int) -> Callable[[ColumnValue, NodeSet], Value] | None:
+    """Return a reader of the quantities of each node if an expression reads one resource of the node, and
+    nothing else. Columns lack the form in which a quantity is written.
+    """
     match expr:
         case CallOf(
             overload="index_resources",
             args=(FieldOf(operand=Var(slot=slot), field=field), Const(value=str(name))),
         ) if slot == node:
-            return attribute_of(field), name
+            read = attrgetter(attribute_of(field))
+            return lambda value, nodes: tuple(
+                [each[name] for each in map(read, nodes.snapshot.live.infos(nodes.rows))]
+            )
     return None
 
 

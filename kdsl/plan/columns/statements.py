@@ -142,15 +142,22 @@ class ColumnBlock:
         return failure
 
     def _for_each(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep:
-        slots = tuple(variable.slot for variable in statement.variables)
-        inside = shared.union(slots)
-        scope, on_error = self._scope, self._on_error
-        if not (
+        scope = self._scope
+        inside = shared.union([variable.slot for variable in statement.variables])
+        if (
             scope.is_lasting(statement.iterable, bound=shared)
             and scope.is_lasting(statement.where, bound=inside)
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
-            return self._over_items(statement, shared) or self._by_scalar(statement, shared)
+            return self._over_shared(statement, inside)
+        return self._over_items(statement, shared) or self._by_scalar(statement, shared)
+
+    def _over_shared(self, statement: CheckedForEach, inside: frozenset[int]) -> BatchStep:
+        """Return a step for a loop over a list that all rows share. `inside` are the variables that they
+        share in its body.
+        """
+        scope, on_error, report_all = self._scope, self._on_error, self._report_all
+        slots = tuple(variable.slot for variable in statement.variables)
         choose = chosen_items(statement, scope)
         local: list[int] = []
         for inner in statement.body:
@@ -159,10 +166,9 @@ class ColumnBlock:
                 if scope.is_lasting(inner.value, bound=inside):
                     inside |= {inner.variable.slot}
         columns = self._columns.resetting(local)
-        block = ColumnBlock(scope, columns, self._report_all, on_error, self._error_parts)
+        block = ColumnBlock(scope, columns, report_all, on_error, self._error_parts)
         steps = block._steps(statement.body, inside)
         where_span = (statement.where or statement.iterable).span
-        report_all = self._report_all
 
         def judge(batch: Batch, found: Rejections, item: Value, error: EvalError | None) -> None:
             """Run the body for one item."""

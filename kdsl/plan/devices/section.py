@@ -101,7 +101,7 @@ class Section:
     def _inlined(self, expr: TypedExpr) -> TypedExpr:
         """Return the expression with functions inlined and constants folded."""
         scope = self._scope
-        # A probe must see expressions as they are written.
+        # A probe observes expressions as they are written.
         if self._functions.probe is None:
             expr = fold_constants(substitute(expr, self._given, scope.variable), scope)
             expr = inline_calls(expr, self._functions.fns, self._given, scope.variable)
