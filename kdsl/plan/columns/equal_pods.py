@@ -39,7 +39,7 @@ from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.column import NotColumnar
-from kdsl.plan.columns.rule import BodyColumns, Context
+from kdsl.plan.columns.scope import BodyColumns, Context
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.counts.pod_index import Located, PodsByFact, Posting
 from kdsl.plan.counts.store import TallyStore
@@ -87,7 +87,7 @@ def equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Ca
     """Return the pods that are equal to a value in one fact, if only they may give the sought answer: true of
     `fact == value && …`, false of `fact != value || …`.
     """
-    equalities = [(each, at.rule.closure(each.value)) for each in _equalities(condition, sought, slot)]
+    equalities = [(each, at.scope.closure(each.value)) for each in _equalities(condition, sought, slot)]
     if not equalities:
         return None
 
@@ -213,7 +213,7 @@ def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compi
     scope = BodyColumns(functions, slot, frozenset((slot,)), out.compile, out.needs)
     at = Context(scope, frozenset(), frozenset())
     candidates, first = equal_pods(expr.body, True, slot, at), first_equality(expr.body, slot)
-    compared = None if first is None else at.rule.closure(first.value)
+    compared = None if first is None else at.scope.closure(first.value)
     condition = out.compile(expr.body)
 
     def at_once(frame: Frame, cluster: Value) -> Value:

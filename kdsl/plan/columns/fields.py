@@ -24,7 +24,7 @@ from kdsl.plan.columns.column import (
     Same,
     decoded,
 )
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.traced import POD_COUNTS
 
 _STATIC: Final = frozenset({"node.static", "cluster.static"})
@@ -85,7 +85,7 @@ def pod_count(batch: Batch) -> Column:
     return Column(batch.column(POD_COUNTS))
 
 
-def node_field(expr: FieldOf) -> Operand:
+def node_field(expr: FieldOf) -> ColumnClosure:
     """Return the column of a field of the node; NotColumnar if it has none."""
     if expr.field in _RESOURCES:
         read = _RESOURCES[expr.field]
@@ -103,7 +103,7 @@ def node_field(expr: FieldOf) -> Operand:
     return fact
 
 
-def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
+def keyed_fact(expr: CallOf | KeyOf, field: str, key: ColumnClosure) -> ColumnClosure:
     """Return a reader of a node's map at a key that all rows share, or of the key's presence."""
     attribute = attribute_of(field)
     tests = is_test(expr)
@@ -127,7 +127,7 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
     return read
 
 
-def _column_at(batch: Batch, attribute: str, key: Operand) -> FactColumn:
+def _column_at(batch: Batch, attribute: str, key: ColumnClosure) -> FactColumn:
     """Return the column of a map at a key that all rows share."""
     name = key(batch)
     if not isinstance(name, Same):
@@ -135,7 +135,7 @@ def _column_at(batch: Batch, attribute: str, key: Operand) -> FactColumn:
     return batch.facts.key(attribute, name.value)
 
 
-def text_or(field: str, key: Operand, default: str) -> Operand:
+def text_or(field: str, key: ColumnClosure, default: str) -> ColumnClosure:
     """Return a reader of a map of texts at a key that all rows share, with `default` for absent keys.
     NotColumnar if there are more distinct texts than rows.
     """

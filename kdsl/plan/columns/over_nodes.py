@@ -29,10 +29,10 @@ from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.equal_pods import filter_of_pods
-from kdsl.plan.columns.logic import Operand as ColumnClosure
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.rule import BodyColumns
+from kdsl.plan.columns.scope import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
 
 

@@ -15,11 +15,11 @@ from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
-from kdsl.plan.columns.logic import Operand, disjunction
+from kdsl.plan.columns.logic import ColumnClosure, disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.rejections import Rejections
-from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.scope import RuleColumns
 from kdsl.plan.columns.statements import ColumnBlock
 from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
@@ -60,7 +60,7 @@ class ColumnPredicate:
 class ColumnScore:
     """The value of a score over columns. `nothing` is the mark of no score, as for an ignored node."""
 
-    def __init__(self, value: Operand, ignores: Sequence[Operand], nothing: int | float) -> None:
+    def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
         self._value = value
         self._ignored = disjunction(ignores)
         self._has_ignores = bool(ignores)

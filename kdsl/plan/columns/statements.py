@@ -28,10 +28,10 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Coded, ColumnsOutOfSteps, Mask, NotColumnar, Same, spread
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.fallback import Fallback
-from kdsl.plan.columns.logic import Operand, at_rows
+from kdsl.plan.columns.logic import ColumnClosure, at_rows
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
-from kdsl.plan.columns.rule import RuleColumns, ScalarPart
+from kdsl.plan.columns.scope import RuleColumns, ScalarPart
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
@@ -96,7 +96,9 @@ class ColumnBlock:
         condition = Lowering(self._columns, shared).lower(self._scope.optimised(statement.condition))
         return self._rejecting(condition, statement, shared)
 
-    def _rejecting(self, condition: Operand, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
+    def _rejecting(
+        self, condition: ColumnClosure, statement: CheckedRequire, shared: frozenset[int]
+    ) -> BatchStep:
         """Return a step that rejects the rows for which a condition does not hold, as a statement does."""
         code, site = CODES[statement.code], statement.span.site
         reason = self._reason(statement.reason, shared)

@@ -31,7 +31,7 @@ from kdsl.lang.choices import RejectionCode
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
-from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.scope import RuleColumns
 from kdsl.plan.columns.tape import is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, FaultLog, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.frames import Frames, PodFrames
