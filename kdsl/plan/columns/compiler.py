@@ -54,7 +54,15 @@ from kdsl.plan.columns.column import (
     with_bad,
 )
 from kdsl.plan.columns.fallback import Fallback, NodeMethod, attributes_read
-from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, pod_count, text_or
+from kdsl.plan.columns.fields import (
+    amount_read,
+    keyed,
+    keyed_fact,
+    node_amount,
+    node_field,
+    pod_count,
+    text_or,
+)
 from kdsl.plan.columns.kernels import EQUALITY, KERNELS
 from kdsl.plan.columns.logic import ColumnClosure, choose, conjunction, disjunction
 from kdsl.plan.columns.node_items import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
@@ -152,12 +160,15 @@ class Lowering:
 
     def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
         """Return `columnar`, with the scalar back end for values without a column form."""
+        node = self.at.node
         match expr:
             case Var():
                 return columnar
-            case FieldOf(operand=Var(slot=slot), field=field) if slot == self.at.node and field != CARDS:
-                # A field of the node has a column for all batches, or for none.
+            case FieldOf(operand=Var(slot=slot), field=field) if slot == node and field != CARDS:
                 return columnar
+        if amount_read(expr, node):
+            # Like another field of the node, it has a column for all batches, or for none.
+            return columnar
         fallback: ColumnClosure | None = None
 
         def evaluate(batch: Batch) -> ColumnValue:
@@ -197,6 +208,8 @@ class Lowering:
             ) if found.type == optional_of(STRING) and (fact := keyed(found, self.at.node)) is not None:
                 assert fact.key is not None
                 return text_or(fact.field, self.lower(fact.key), default)
+            case CallOf() if (amount := amount_read(expr, self.at.node)) is not None:
+                return node_amount(*amount)
             case CallOf():
                 return self._call(expr)
             case CallFn():

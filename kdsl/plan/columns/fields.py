@@ -24,6 +24,7 @@ from kdsl.plan.columns.column import (
     Same,
     decoded,
 )
+from kdsl.plan.columns.kernels import resource_scale
 from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.traced import POD_COUNTS
 
@@ -78,6 +79,25 @@ def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)
+
+
+def amount_read(expr: TypedExpr, node: int) -> tuple[str, str] | None:
+    """Return the field and the name of a resource of the node, if an expression reads just its amount."""
+    match expr:
+        case CallOf(
+            overload="index_resources",
+            args=(FieldOf(operand=Var(slot=slot), field=field), Const(value=str(name))),
+        ) if slot == node:
+            return field, name
+    return None
+
+
+def node_amount(field: str, name: str) -> ColumnClosure:
+    """Return the column of an amount of the node; NotColumnar if it has none."""
+    if field not in _RESOURCES:
+        raise NotColumnar
+    place, scale = (_RESOURCES[field], name), resource_scale(name)
+    return lambda batch: Column(batch.column(place), scale=scale)
 
 
 def pod_count(batch: Batch) -> Column:

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, CallOf, Comprehension, Const, FieldOf, Macro, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -29,6 +29,7 @@ from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.equal_pods import filter_of_pods
+from kdsl.plan.columns.fields import amount_read
 from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
@@ -87,16 +88,13 @@ def _resource_reader(expr: TypedExpr, node: int) -> Callable[[ColumnValue, NodeS
     """Return a reader of the quantities of each node if an expression reads one resource of the node, and
     nothing else. Columns lack the form in which a quantity is written.
     """
-    match expr:
-        case CallOf(
-            overload="index_resources",
-            args=(FieldOf(operand=Var(slot=slot), field=field), Const(value=str(name))),
-        ) if slot == node:
-            read = attrgetter(attribute_of(field))
-            return lambda value, nodes: tuple(
-                [each[name] for each in map(read, nodes.snapshot.live.infos(nodes.rows))]
-            )
-    return None
+    amount = amount_read(expr, node)
+    if amount is None:
+        return None
+    read, name = attrgetter(attribute_of(amount[0])), amount[1]
+    return lambda value, nodes: tuple(
+        [each[name] for each in map(read, nodes.snapshot.live.infos(nodes.rows))]
+    )
 
 
 def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:
