@@ -241,8 +241,7 @@ def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compi
                 pods = TallyStore.of(snapshot).pods_by(first.fact)
                 found = list(pods.get(value, {}).values())
                 if 2 * len(found) > count:
-                    # The scalar back end asks them faster.
-                    return None
+                    return None  # the scalar back end asks them faster
                 steps += _steps_of_others(pods, value, count, lambda pod: ask(pod)[1])
             for row, pod in found:
                 holds, taken = ask(pod)

@@ -81,7 +81,7 @@ def list_of(items: Sequence[ColumnClosure]) -> ColumnClosure:
     return build
 
 
-def _list_value(entries: Sequence[PresentItem], bad: Bad = None) -> ColumnValue:
+def _list_value(entries: Sequence[PresentItem], bad: Bad) -> ColumnValue:
     """Return a list of entries; `Same` if all rows have the same."""
     same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
     if len(same) == len(entries) and bad is None:

@@ -39,7 +39,7 @@ from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.stability import is_stable
 
 NO_NODE: Final = -2
-"""In place of a slot; no variable has it."""
+"""The slot of the node where there is none: no variable has this slot."""
 
 
 @dataclass(frozen=True, slots=True)

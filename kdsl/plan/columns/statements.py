@@ -155,21 +155,16 @@ class ColumnBlock:
         return self._over_items(statement, shared) or self._by_scalar(statement, shared)
 
     def _over_shared(self, statement: CheckedForEach, inside: frozenset[int]) -> BatchStep:
-        """Return a step for a loop over a list that all rows share. `inside` are the variables that they
-        share in its body.
+        """Return a step for a loop over a list that all rows share. `inside` are the variables that rows
+        share in its body, but for its own `let`s.
         """
         scope, on_error, report_all = self._scope, self._on_error, self._report_all
         slots = tuple(variable.slot for variable in statement.variables)
         choose = chosen_items(statement, scope)
-        local: list[int] = []
-        for inner in statement.body:
-            if isinstance(inner, CheckedLet):
-                local.append(inner.variable.slot)
-                if scope.is_lasting(inner.value, bound=inside):
-                    inside |= {inner.variable.slot}
+        local = [each.variable.slot for each in statement.body if isinstance(each, CheckedLet)]
         columns = self._columns.resetting(local)
         block = ColumnBlock(scope, columns, report_all, on_error, self._error_parts)
-        steps = block._steps(statement.body, inside)
+        steps = block._steps(statement.body, self._with_shared_lets(statement.body, inside))
         where_span = (statement.where or statement.iterable).span
 
         def judge(batch: Batch, found: Rejections, item: Value, error: EvalError | None) -> None:
@@ -208,6 +203,13 @@ class ColumnBlock:
                     found.reject(failure, None)
 
         return step
+
+    def _with_shared_lets(self, body: Iterable[CheckedStatement], shared: frozenset[int]) -> frozenset[int]:
+        """Return the `shared` variables, and those `let`s of a body that all rows share."""
+        for each in body:
+            if isinstance(each, CheckedLet) and self._scope.is_lasting(each.value, bound=shared):
+                shared |= {each.variable.slot}
+        return shared
 
     def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep | None:
         """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct

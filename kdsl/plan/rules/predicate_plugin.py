@@ -136,7 +136,7 @@ class PredicatePlugin:
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
+        """Return the values that `queueing_hint` reads of a pod; None if no two pods share them."""
         if not self._is_local:
             claims = claim_names_of(pod) if self._own_claims and self._waits_for_claims else ()
             if not self._counts_only:
@@ -168,7 +168,7 @@ class PredicatePlugin:
 
 
 def _signature(pod: PodInfo, reads: Sequence[Dependencies | None]) -> Hashable:
-    """Return what rules read of a pod; None if no two pods share it."""
+    """Return the values that rules read of a pod; None if no two pods share them."""
     known = [each for each in reads if each is not None]
     return tuple([each.signature(pod) for each in known]) if len(known) == len(reads) else None
 

@@ -197,7 +197,7 @@ class PreemptionPlugin:
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `victim when` reads of a pod that preempts; None if no two pods share it."""
+        """Return the values that `victim when` reads of a pod that preempts; None if they are unknown."""
         return None if self._pod_key is None else self._pod_key(pod)
 
     @hookimpl
@@ -222,7 +222,7 @@ class PreemptionPlugin:
         self.log.add(error, span)
 
     def _is_victim(self, pod: PodInfo, victim: PodInfo, reports: bool) -> bool | None:
-        """Return whether a pod is a victim; None if that fails, so that it is none."""
+        """Return whether a pod is a victim; None if the rule fails, and the pod is no victim then."""
         try:
             return bool(self._victim(self._frame(pod=pod, victim=victim)))
         except EvalError as error:
