@@ -26,7 +26,7 @@ predicate P {{ require pod.requests["cpu"] <= node.allocatable["cpu"] else "cpu"
 profile p {{ scheduler "default-scheduler" queue Q predicates {{ P }} }}
 """
 MOST_CALLS = 12
-"""The most calls between the search and a column of the snapshot, besides the frames of comprehensions."""
+"""The most calls from the memo to a column of the snapshot, besides the frames of comprehensions."""
 
 
 def test_a_new_pod_walks_as_the_tour_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,8 +48,8 @@ def test_a_new_pod_walks_as_the_tour_says(monkeypatch: pytest.MonkeyPatch) -> No
     assert decision.node and len(walks) == 1
     walk = [name for name in walks[0] if not name.endswith("comp>")]
     tour = TOUR.read_text(encoding="utf-8")
-    (told,) = re.findall(r"The walk of a predicate for a new pod: (.*?)\.\s", tour, re.DOTALL)
-    named = re.findall(r"`([\w.]+)`", told)
+    (sentence,) = re.findall(r"The walk of a predicate for a new pod: (.*?)\.\s", tour, re.DOTALL)
+    named = re.findall(r"`([\w.]+)`", sentence)
     walk = walk[walk.index(named[0]) :]
     places = [[name.endswith(each) for name in walk].index(True) for each in named]
     assert len(named) == 6 and places == sorted(places)
