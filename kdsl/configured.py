@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.analysis.codes import CostCode
-from kdsl.analysis.cost.profiles import CostLimits, over_budget
+from kdsl.analysis.cost.profiles import CostLimits, over_limits
 from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
@@ -263,4 +263,4 @@ def _check_limits(limits: Limits, rules: RuleSet, files: int) -> Iterator[Diagno
     if limits.rule_files is not None and files > limits.rule_files:
         title = f"there are {files} rule files, {limits.rule_files} are allowed"
         yield Diagnostic(CostCode.TOO_MANY_FILES, title, where="limits.ruleFiles")
-    yield from over_budget(rules, CostLimits(limits.rule_cost, limits.profile_cost), load_views())
+    yield from over_limits(rules, CostLimits(limits.rule_cost, limits.profile_cost), load_views())

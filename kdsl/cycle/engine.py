@@ -360,8 +360,8 @@ class Engine:
     def _place(self, attempt: Attempt, decision: Decision) -> Decision:
         """Reserve the decision's node, and bind the pod there.
 
-        If a plugin turns it away at once, nothing has changed for other pods, and none was tried meanwhile:
-        told of that, two such pods would wake each other for ever.
+        If a plugin turns it away at once, nothing has changed for other pods, and none was tried meanwhile.
+        With an event for that, two such pods would wake each other for ever.
         """
         promised, is_undone = self.nominator.node_of(attempt.pod), False
         self.queue.postpone(attempt.pod)

@@ -80,7 +80,7 @@ class RoomMaker:
             evicts = any(self._stays(victim) for victim in nominated.victims)
             for other in others:
                 self.nominator.clear(other)
-                # Else the same pods leave as before, and it is tried again when they are gone.
+                # Without further victims, the same pods leave as before, and `other` is tried when they have.
                 if evicts:
                     self.took_room_of(other.key)
         self.nominator.add(pod, node)

@@ -175,7 +175,7 @@ def _score(
     try:
         raw = hook.score(state, pod, nodes)
         if type(raw) is int and 0 <= raw <= MAX_NODE_SCORE and hook.normalize is None:
-            # The hot path: plugins that have nothing to say give all nodes the same.
+            # The hot path: plugins that do not concern the pod give all nodes the same score.
             return raw, raw
         raw = _checked(raw, length)
         if hook.normalize is None:

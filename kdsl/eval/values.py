@@ -68,7 +68,7 @@ class EvalError(Exception):
         return shortened(str(self))
 
 
-class OutOfSteps(EvalError):  # noqa: N818 - rules do not see its name
+class OutOfSteps(EvalError):  # noqa: N818 - no message has its name
     """A rule took more steps than it may."""
 
 

@@ -38,6 +38,9 @@ from kdsl.plan.counts.what_ifs import NotTogether, WhatIfCounts, WhatIfTerms, Wh
 class ClusterView(Struct, frozen=True, eq=False, dict=True):
     """A snapshot as one rule reads it in one attempt. `what_ifs` counts pods for many what-ifs at once; it is
     None for one cluster.
+
+    The other members are those of the view in `kdsl/check/views`, found by their names. One that ends in
+    `_over` has the values of its namesake for many nodes.
     """
 
     snapshot: Snapshot

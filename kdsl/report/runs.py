@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
-from kdsl.plan.columns.rule import ScalarPart
+from kdsl.plan.columns.scope import ScalarPart
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.score import ScorePlugin

@@ -36,8 +36,8 @@ from kdsl.plan.columns.column import (
     Same,
 )
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import NO_NODE, RuleColumns
+from kdsl.plan.columns.logic import ColumnClosure
+from kdsl.plan.columns.scope import NO_NODE, RuleColumns
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 PLACE: Final = 1
@@ -68,7 +68,7 @@ class _Watched(RuleColumns):
         self._root = root
         self.way = Way.WHOLLY
 
-    def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> Operand:
+    def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
         closure = super().fallback(expr, captured)
 
         def watched(batch: Batch) -> ColumnValue:
@@ -151,7 +151,7 @@ def _scalar(closure: Closure, blank: Frame, columns: dict[int, list[Value]], row
 
 
 def _over_columns(
-    program: Operand, blank: Frame, columns: dict[int, list[Value]], rows: int
+    program: ColumnClosure, blank: Frame, columns: dict[int, list[Value]], rows: int
 ) -> list[tuple[Value] | None]:
     """Return the value of each row; None where the columns leave it to the scalar back end."""
     snapshot = LiveSnapshot()

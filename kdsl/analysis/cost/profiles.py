@@ -63,9 +63,9 @@ def total_per_node(costs: tuple[RuleCost, ...]) -> Formula:
     )
 
 
-def over_budget(rules: RuleSet, budget: CostLimits, views: Views) -> tuple[Diagnostic, ...]:
-    """Report every rule and profile whose worst case is above its budget, a rule once for all profiles."""
-    if budget == CostLimits():
+def over_limits(rules: RuleSet, limits: CostLimits, views: Views) -> tuple[Diagnostic, ...]:
+    """Report every rule and profile whose worst case is above its limit, a rule once for all profiles."""
+    if limits == CostLimits():
         return ()
     found: dict[tuple[Span, Formula], Diagnostic] = {}
     about_profiles: list[Diagnostic] = []
@@ -75,10 +75,10 @@ def over_budget(rules: RuleSet, budget: CostLimits, views: Views) -> tuple[Diagn
         for each in costs:
             if each.cost is not None:
                 name, cost = f"{each.kind} `{each.rule.qualified}`", each.cost.per_node
-                for problem in _over(name, CostCode.DEAR_RULE, each.rule.span, cost, budget.rule, views):
+                for problem in _over(name, CostCode.DEAR_RULE, each.rule.span, cost, limits.rule, views):
                     found.setdefault((each.rule.span, cost), problem)
         name, cost = f"profile `{profile.qualified}`", total_per_node(costs)
-        about_profiles += _over(name, CostCode.DEAR_PROFILE, profile.span, cost, budget.profile, views)
+        about_profiles += _over(name, CostCode.DEAR_PROFILE, profile.span, cost, limits.profile, views)
     return (*found.values(), *about_profiles)
 
 

@@ -73,7 +73,7 @@ def shape_of_result(expr: CallOf, args: Sequence[Shape]) -> Shape:
 
 def cost_of_search(expr: CallOf, args: Sequence[Shape]) -> Formula:
     """Return the cost of `matches`, `find` and `findAll`, beyond visiting their arguments: the steps for
-    compiling a pattern that is no constant, and for looking for it in the text.
+    compiling a pattern that is no constant, and for searching the text.
     """
     constant = pattern_of_rule(expr)
     instructions, compiling = (

@@ -24,7 +24,7 @@ NODES = ("Node", "AnyNode")
 """The views that have `CARDS`."""
 
 CardsOf = Callable[[Value], Value]
-"""Returns the cards of a node as the devices of a profile see them."""
+"""Returns the cards of a node, read by the devices of a profile."""
 
 
 def field_text(expr: FieldOf, out: Compiler) -> str:

@@ -55,7 +55,7 @@ def is_failure(value: Value) -> bool:
 
 
 PENDING: Final = frozenset((_Unset, Failed))
-"""The classes of what a slot of a lazy variable holds in place of a value."""
+"""The classes of the objects that stand in a slot of a lazy variable without a value."""
 
 
 def value_or_failure(compute: Closure, frame: Frame) -> Value:

@@ -45,7 +45,7 @@ _NOBODY: Final = PodInfo("")
 _SELECTING: Final = frozenset(("PodAffinityTerm", "SpreadConstraint", "PodGroup"))
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
-"""Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
+"""Fields of which the methods in `READ_OF_PODS` read no more than another field has."""
 
 
 class PodFact(NamedTuple):

@@ -13,14 +13,14 @@ from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Coded, ColumnValue, Items, NotColumnar, Numbers, Same
 from kdsl.plan.columns.kernels import Kernel
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
 
 _SHARED_EQUALITY: Final = {"equals": operator.eq, "not_equals": operator.ne}
 """`==` and `!=` of two values of one type that all rows share, for the types of `kernels.EQUALITY`."""
 
 
-def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
+def call_over_columns(expr: CallOf, args: Sequence[ColumnClosure], kernel: Kernel | None) -> ColumnClosure:
     """Return a call of a library function."""
     # Comparing two values that columns may hold takes no steps.
     equality = _SHARED_EQUALITY.get(expr.overload)

@@ -35,7 +35,7 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardTable
 
 if TYPE_CHECKING:
-    from kdsl.plan.columns.node_lists import ListItems
+    from kdsl.plan.columns.node_items import ListItems
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bad: TypeAlias = Mask | None

@@ -1,4 +1,4 @@
-"""Checked expressions to column programs.
+"""Lowering: checked expressions to closures over columns.
 
 This module decides how an expression is evaluated for many nodes:
 
@@ -53,11 +53,19 @@ from kdsl.plan.columns.column import (
     either,
     with_bad,
 )
-from kdsl.plan.columns.distinct import Fallback, NodeMethod, attributes_read
-from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, pod_count, text_or
+from kdsl.plan.columns.fallback import Fallback, NodeMethod, attributes_read
+from kdsl.plan.columns.fields import (
+    amount_read,
+    keyed,
+    keyed_fact,
+    node_amount,
+    node_field,
+    pod_count,
+    text_or,
+)
 from kdsl.plan.columns.kernels import EQUALITY, KERNELS
-from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
-from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
+from kdsl.plan.columns.logic import ColumnClosure, choose, conjunction, disjunction
+from kdsl.plan.columns.node_items import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import is_pods_of, macro_over_pods, sum_over_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import (
@@ -69,7 +77,7 @@ from kdsl.plan.columns.numbers import (
     over_cards,
     over_numbers,
 )
-from kdsl.plan.columns.rule import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
+from kdsl.plan.columns.scope import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
 from kdsl.plan.columns.tape import recorded
 
 Key = TypeVar("Key")
@@ -82,7 +90,7 @@ _OVER_NUMBERS: Final = frozenset(
 )
 
 
-def lower_whole(expr: TypedExpr, rule: RuleColumns) -> Operand:
+def lower_whole(expr: TypedExpr, rule: RuleColumns) -> ColumnClosure:
     """Lower a whole expression of a rule, such as the value of a score."""
     return recorded(Lowering(rule).lower(expr), rule.tapes, expr.reads)
 
@@ -94,22 +102,23 @@ class Lowering:
 
     def __init__(
         self,
-        rule: ColumnScope,
+        scope: ColumnScope,
         shared: frozenset[int] = frozenset(),
         captured: frozenset[int] = frozenset(),
         depth: int = 0,
     ) -> None:
-        self.at = Context(rule, shared, captured)
+        self.at = Context(scope, shared, captured)
         self._depth = depth
 
-    def lower(self, expr: TypedExpr) -> Operand:
+    def lower(self, expr: TypedExpr) -> ColumnClosure:
+        """Compile an expression: of each part the first form of those in the docstring of this module."""
         if isinstance(expr, Const):
             return _constant(expr)
-        if not (self.at.captured and self.at.rule.needs(expr) & self.at.captured):
-            closure = self.at.rule.shared_closure(expr, self.at.shared)
+        if not (self.at.captured and self.at.scope.needs(expr) & self.at.captured):
+            closure = self.at.scope.shared_closure(expr, self.at.shared)
             if closure is not None:
                 return _shared(closure)
-        parts = self.at.rule.scalar_parts
+        parts = self.at.scope.scalar_parts
         count = len(parts)
         self._depth += 1
         try:
@@ -122,34 +131,45 @@ class Lowering:
         finally:
             self._depth -= 1
 
-    def _once(self, known: dict[Key, tuple[Operand, int]], key: Key, lower: Callable[[], Operand]) -> Operand:
-        """Return what was lowered before; lower it again for a deeper place, because of `MAX_DEPTH`."""
+    def _once(
+        self, known: dict[Key, tuple[ColumnClosure, int]], key: Key, lower: Callable[[], ColumnClosure]
+    ) -> ColumnClosure:
+        """Return the closure that was made for a key. `lower` makes it, and again for each deeper place,
+        because of `MAX_DEPTH`.
+        """
         found = known.get(key)
         if found is None or found[1] < self._depth:
             found = known[key] = lower(), self._depth
         return found[0]
 
-    def _fallback(self, expr: TypedExpr, parts: list[ScalarPart] | None = None) -> Operand:
+    def _fallback(self, expr: TypedExpr, parts: list[ScalarPart] | None = None) -> ColumnClosure:
         """Leave an expression to the scalar back end, and record it in `parts` if it reads the node."""
-        rule, captured, shared = self.at.rule, self.at.captured, self.at.shared
-        closure, needs = rule.closure(expr), rule.needs(expr)
+        scope, captured, shared = self.at.scope, self.at.captured, self.at.shared
+        closure, needs = scope.closure(expr), scope.needs(expr)
         held = {slot: attributes_read(expr, slot) for slot in sorted(needs & captured)}
-        if not rule.reads_node(needs):
+        if not scope.reads_node(needs):
             return Fallback(closure, expr.type, held)
-        reads = NodeReadsCompiler(rule, shared | captured)
+        reads = NodeReadsCompiler(scope, shared | captured)
         collect = reads.compile(expr)
         if parts is not None:
             part = ScalarPart(expr.span, None if collect is unclear else tuple(reads.facts))
             if part not in parts:
                 parts.append(part)
-        in_any_case = NodeReadsCompiler(rule, shared).compile(expr) if held else collect
-        return Fallback(closure, expr.type, held, rule.slots, (collect, in_any_case))
+        in_any_case = NodeReadsCompiler(scope, shared).compile(expr) if held else collect
+        return Fallback(closure, expr.type, held, scope.slots, (collect, in_any_case))
 
-    def _guarded(self, columnar: Operand, expr: TypedExpr) -> Operand:
+    def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
         """Return `columnar`, with the scalar back end for values without a column form."""
-        if isinstance(expr, Var):
+        node = self.at.node
+        match expr:
+            case Var():
+                return columnar
+            case FieldOf(operand=Var(slot=slot), field=field) if slot == node and field != CARDS:
+                return columnar
+        if amount_read(expr, node):
+            # Like another field of the node, it has a column for all batches, or for none.
             return columnar
-        fallback: Operand | None = None
+        fallback: ColumnClosure | None = None
 
         def evaluate(batch: Batch) -> ColumnValue:
             nonlocal fallback
@@ -164,7 +184,7 @@ class Lowering:
 
         return evaluate
 
-    def _columnar(self, expr: TypedExpr) -> Operand:
+    def _columnar(self, expr: TypedExpr) -> ColumnClosure:
         match expr:
             case Var():
                 return self._variable(expr)
@@ -188,6 +208,8 @@ class Lowering:
             ) if found.type == optional_of(STRING) and (fact := keyed(found, self.at.node)) is not None:
                 assert fact.key is not None
                 return text_or(fact.field, self.lower(fact.key), default)
+            case CallOf() if (amount := amount_read(expr, self.at.node)) is not None:
+                return node_amount(*amount)
             case CallOf():
                 return self._call(expr)
             case CallFn():
@@ -198,9 +220,9 @@ class Lowering:
                 return listed.list_of([self.lower(item.value) for item in expr.items])
         raise NotColumnar
 
-    def _cards(self) -> Operand:
+    def _cards(self) -> ColumnClosure:
         """Lower the cards of the node."""
-        cards_of = self.at.rule.functions.cards_of
+        cards_of = self.at.scope.functions.cards_of
 
         def read(batch: Batch) -> ColumnValue:
             if batch.snapshot.is_overlay:
@@ -212,14 +234,14 @@ class Lowering:
 
         return read
 
-    def _variable(self, expr: Var) -> Operand:
+    def _variable(self, expr: Var) -> ColumnClosure:
         slot = expr.slot
         if slot in self.at.captured:
             return lambda batch: batch.columns[slot]
-        definition = self.at.rule.definitions.get(slot)
+        definition = self.at.scope.definitions.get(slot)
         if definition is None:
             raise NotColumnar
-        lowered = self.at.rule.lowered
+        lowered = self.at.scope.lowered
         value = self._once(lowered.lets, (slot, self.at.shared), lambda: self.lower(definition))
 
         def read(batch: Batch) -> ColumnValue:
@@ -230,13 +252,13 @@ class Lowering:
 
         return read
 
-    def _call(self, expr: CallOf) -> Operand:
+    def _call(self, expr: CallOf) -> ColumnClosure:
         if any(is_open(arg.type) for arg in expr.args):
             raise NotColumnar
         match expr.args:
             case (receiver, *others, Var(slot=slot)) if slot == self.at.node:
                 if method_of(expr.function) is None or any(
-                    slot in self.at.rule.needs(one) for one in (receiver, *others)
+                    slot in self.at.scope.needs(one) for one in (receiver, *others)
                 ):
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
@@ -275,13 +297,13 @@ class Lowering:
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], kernel)
 
-    def _fn_call(self, expr: CallFn) -> Operand:
-        fn, node, given = self.at.rule.call(expr)
+    def _fn_call(self, expr: CallFn) -> ColumnClosure:
+        fn, node, given = self.at.scope.call(expr)
         # INVARIANT: functions are not recursive; the checker ensures it.
-        scope, params = self.at.rule.in_fn(fn, node), frozenset(slot for slot, _ in given)
+        scope, params = self.at.scope.in_fn(fn, node), frozenset(slot for slot, _ in given)
         # The parameter that receives the node is the node of the body.
         inner = Lowering(scope, captured=params, depth=self._depth)
-        body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
+        body = self._once(self.at.scope.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [(slot, self.lower(arg)) for slot, arg in given]
         blank: list[Value] = [UNSET] * (fn.slots + 1)
 
@@ -295,20 +317,20 @@ class Lowering:
 
         return call
 
-    def items_of(self, expr: TypedExpr) -> Operand:
+    def items_of(self, expr: TypedExpr) -> ColumnClosure:
         """Lower a list that is `is_node_list`."""
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
-    def over_items(self, macro: Macro, items: Operand, slot: int, body: TypedExpr) -> Operand:
+    def over_items(self, macro: Macro, items: ColumnClosure, slot: int, body: TypedExpr) -> ColumnClosure:
         """Lower a macro over `items_of` a list; NotColumnar if its body reads the node otherwise."""
-        needs = self.at.rule.needs(body) - {slot}
-        if self.at.rule.reads_node(needs):
+        needs = self.at.scope.needs(body) - {slot}
+        if self.at.scope.reads_node(needs):
             raise NotColumnar
         only_bools([body])
         holds, others = self._within([slot]).lower(body), tuple(needs & self.at.captured)
         return over_items(macro, items, slot, ItemCondition(holds, not needs, others))
 
-    def _comprehension(self, expr: Comprehension) -> Operand:
+    def _comprehension(self, expr: Comprehension) -> ColumnClosure:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE):
             found = macro_over_pods(expr, self.at)
             if found is not None:
@@ -349,15 +371,15 @@ class Lowering:
     def _within(self, slots: Iterable[int]) -> Lowering:
         """Return a lowering for the inside of a macro, whose variables may hold columns."""
         at = self.at
-        return Lowering(at.rule, at.shared, at.captured.union(slots), self._depth)
+        return Lowering(at.scope, at.shared, at.captured.union(slots), self._depth)
 
 
-def _constant(expr: Const) -> Operand:
+def _constant(expr: Const) -> ColumnClosure:
     value = Same(UInt(expr.value) if isinstance(expr.value, int) and expr.type == UINT else expr.value)
     return lambda batch: value
 
 
-def _shared(closure: Closure) -> Operand:
+def _shared(closure: Closure) -> ColumnClosure:
     def evaluate(batch: Batch) -> ColumnValue:
         try:
             return Same(closure(batch.frame))

@@ -39,7 +39,7 @@ from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.column import NotColumnar
-from kdsl.plan.columns.rule import BodyColumns, Context
+from kdsl.plan.columns.scope import BodyColumns, Context
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.counts.pod_index import Located, PodsByFact, Posting
 from kdsl.plan.counts.store import TallyStore
@@ -87,7 +87,7 @@ def equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Ca
     """Return the pods that are equal to a value in one fact, if only they may give the sought answer: true of
     `fact == value && …`, false of `fact != value || …`.
     """
-    equalities = [(each, at.rule.closure(each.value)) for each in _equalities(condition, sought, slot)]
+    equalities = [(each, at.scope.closure(each.value)) for each in _equalities(condition, sought, slot)]
     if not equalities:
         return None
 
@@ -213,7 +213,7 @@ def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compi
     scope = BodyColumns(functions, slot, frozenset((slot,)), out.compile, out.needs)
     at = Context(scope, frozenset(), frozenset())
     candidates, first = equal_pods(expr.body, True, slot, at), first_equality(expr.body, slot)
-    compared = None if first is None else at.rule.closure(first.value)
+    compared = None if first is None else at.scope.closure(first.value)
     condition = out.compile(expr.body)
 
     def at_once(frame: Frame, cluster: Value) -> Value:
@@ -234,17 +234,14 @@ def filter_of_pods(functions: CompiledFunctions, expr: Comprehension, out: Compi
             found, most = candidates(snapshot, own, snapshot.order)
             if most:
                 # The others take steps, too: how many is known if the first part decides.
-                if first is None or compared is None:
+                value = None if compared is None else compared(own)
+                value = value.value if isinstance(value, Optional) else value
+                if first is None or value == first.default:
                     return None
                 pods = TallyStore.of(snapshot).pods_by(first.fact)
-                value = compared(own)
-                value = value.value if isinstance(value, Optional) else value
-                if value == first.default:
-                    return None
                 found = list(pods.get(value, {}).values())
                 if 2 * len(found) > count:
-                    # The scalar back end asks them faster.
-                    return None
+                    return None  # the scalar back end asks them faster
                 steps += _steps_of_others(pods, value, count, lambda pod: ask(pod)[1])
             for row, pod in found:
                 holds, taken = ask(pod)

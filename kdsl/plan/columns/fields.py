@@ -24,7 +24,8 @@ from kdsl.plan.columns.column import (
     Same,
     decoded,
 )
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.kernels import resource_scale
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.traced import POD_COUNTS
 
 _STATIC: Final = frozenset({"node.static", "cluster.static"})
@@ -80,12 +81,31 @@ _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredReq
 _PLAIN = (*DTYPES, STRING)
 
 
+def amount_read(expr: TypedExpr, node: int) -> tuple[str, str] | None:
+    """Return the field and the name of a resource of the node, if an expression reads just its amount."""
+    match expr:
+        case CallOf(
+            overload="index_resources",
+            args=(FieldOf(operand=Var(slot=slot), field=field), Const(value=str(name))),
+        ) if slot == node:
+            return field, name
+    return None
+
+
+def node_amount(field: str, name: str) -> ColumnClosure:
+    """Return the column of an amount of the node; NotColumnar if it has none."""
+    if field not in _RESOURCES:
+        raise NotColumnar
+    place, scale = (_RESOURCES[field], name), resource_scale(name)
+    return lambda batch: Column(batch.column(place), scale=scale)
+
+
 def pod_count(batch: Batch) -> Column:
     """Return the number of pods on each node."""
     return Column(batch.column(POD_COUNTS))
 
 
-def node_field(expr: FieldOf) -> Operand:
+def node_field(expr: FieldOf) -> ColumnClosure:
     """Return the column of a field of the node; NotColumnar if it has none."""
     if expr.field in _RESOURCES:
         read = _RESOURCES[expr.field]
@@ -103,7 +123,7 @@ def node_field(expr: FieldOf) -> Operand:
     return fact
 
 
-def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
+def keyed_fact(expr: CallOf | KeyOf, field: str, key: ColumnClosure) -> ColumnClosure:
     """Return a reader of a node's map at a key that all rows share, or of the key's presence."""
     attribute = attribute_of(field)
     tests = is_test(expr)
@@ -127,7 +147,7 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
     return read
 
 
-def _column_at(batch: Batch, attribute: str, key: Operand) -> FactColumn:
+def _column_at(batch: Batch, attribute: str, key: ColumnClosure) -> FactColumn:
     """Return the column of a map at a key that all rows share."""
     name = key(batch)
     if not isinstance(name, Same):
@@ -135,7 +155,7 @@ def _column_at(batch: Batch, attribute: str, key: Operand) -> FactColumn:
     return batch.facts.key(attribute, name.value)
 
 
-def text_or(field: str, key: Operand, default: str) -> Operand:
+def text_or(field: str, key: ColumnClosure, default: str) -> ColumnClosure:
     """Return a reader of a map of texts at a key that all rows share, with `default` for absent keys.
     NotColumnar if there are more distinct texts than rows.
     """

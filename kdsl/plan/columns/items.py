@@ -41,18 +41,18 @@ from kdsl.plan.columns.column import (
     with_bad,
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
-from kdsl.plan.columns.logic import OpenRows, Operand
+from kdsl.plan.columns.logic import ColumnClosure, OpenRows
 from kdsl.plan.columns.traced import is_traced
 
 _MOST_RECORDED: Final = 16
 """The most items of a list of which a recording chooses one by comparisons."""
 
 
-def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
+def field_of(coded: ColumnClosure, attribute: str, type_: Type) -> ColumnClosure:
     """Return a field of coded values, read once per distinct value."""
 
     def read(batch: Batch) -> ColumnValue:
-        value = operand(batch)
+        value = coded(batch)
         if isinstance(value, Same):
             return Same(getattr(value.value, attribute))
         if isinstance(value, Cards):
@@ -70,7 +70,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
     return read
 
 
-def list_of(items: Sequence[Operand]) -> Operand:
+def list_of(items: Sequence[ColumnClosure]) -> ColumnClosure:
     """Return a list with an item for each operand."""
 
     def build(batch: Batch) -> ColumnValue:
@@ -81,7 +81,7 @@ def list_of(items: Sequence[Operand]) -> Operand:
     return build
 
 
-def _list_value(entries: Sequence[PresentItem], bad: Bad = None) -> ColumnValue:
+def _list_value(entries: Sequence[PresentItem], bad: Bad) -> ColumnValue:
     """Return a list of entries; `Same` if all rows have the same."""
     same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
     if len(same) == len(entries) and bad is None:
@@ -93,7 +93,9 @@ Over = Callable[[ColumnValue, Batch], ColumnValue]
 """Evaluates a macro over the value of a list or map."""
 
 
-def comprehension(macro: Macro, slots: tuple[int, ...], where: Operand | None, body: Operand) -> Over:
+def comprehension(
+    macro: Macro, slots: tuple[int, ...], where: ColumnClosure | None, body: ColumnClosure
+) -> Over:
     """Return a macro over a list or map."""
     if macro in (Macro.ALL, Macro.EXISTS):
         return _quantifier(slots, body, macro is Macro.EXISTS)
@@ -140,7 +142,7 @@ def _bind(batch: Batch, slots: tuple[int, ...], items: Items, place: int) -> Non
         batch.columns[slots[0]] = key if items.is_map else entry.value
 
 
-def _quantifier(slots: tuple[int, ...], body: Operand, decider: bool) -> Over:
+def _quantifier(slots: tuple[int, ...], body: ColumnClosure, decider: bool) -> Over:
     def evaluate(value: ColumnValue, batch: Batch) -> ColumnValue:
         items = _source(value, len(slots), batch)
         if items.bad is not None:
@@ -169,7 +171,9 @@ def _quantifier(slots: tuple[int, ...], body: Operand, decider: bool) -> Over:
     return evaluate
 
 
-def _build(slots: tuple[int, ...], where: Operand | None, body: Operand | None, to_map: bool) -> Over:
+def _build(
+    slots: tuple[int, ...], where: ColumnClosure | None, body: ColumnClosure | None, to_map: bool
+) -> Over:
     """Return `filter` (no `body`), `map` or `transform…`."""
 
     def evaluate(value: ColumnValue, batch: Batch) -> ColumnValue:

@@ -39,7 +39,7 @@ Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 """Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
 
 Fails = Callable[..., "Array | np.bool_"]
-"""Returns where an operation fails, given its operands, and its result unless it is undefined there."""
+"""Returns the rows in which an operation fails, from its operands, and most often from its result, too."""
 
 AMOUNT: Final = Quantity
 """In place of the type of an array: quantities."""
@@ -60,8 +60,8 @@ def _operation(
 ) -> Kernel:
     """Return the kernel of an operation on operands of one type. `scaled` if it makes amounts of amounts.
 
-    `fails` tells from operands and result where it failed. If it is `undefined` for some operands, `compute`
-    gets where, too.
+    `fails` returns from operands and result in which rows it failed. `undefined` returns from operands alone
+    in which rows there is no result; `compute` then receives these rows as a further argument.
     """
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -208,7 +208,7 @@ def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
 
 
 def _refined(value: Column, scale: int) -> Int64s:
-    """Return the amounts in a finer scale, as the quotients of quantities have it."""
+    """Return amounts in a finer scale, such as that of a quotient of quantities."""
     factor, rest = divmod(scale, value.scale)
     # A recording would have to check each time that the amounts are small enough.
     if rest or is_traced(value.values) or np.abs(value.values).max(initial=0) > INT_MAX // factor:

@@ -30,7 +30,8 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.kernels import AMOUNT, operands
 from kdsl.plan.columns.traced import is_traced
 
-Operand = Callable[[Batch], ColumnValue]
+ColumnClosure = Callable[[Batch], ColumnValue]
+"""A compiled expression: returns its value for the rows of a batch."""
 
 
 class OpenRows:
@@ -70,7 +71,7 @@ class OpenRows:
         return Column(decided if self.decider else ~decided, None if bad is None or not bad.any() else bad)
 
 
-def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
+def _connective(operands: Sequence[ColumnClosure], decider: bool) -> ColumnClosure:
     last = len(operands) - 1
 
     def evaluate(batch: Batch) -> ColumnValue:
@@ -111,15 +112,15 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
     return evaluate
 
 
-def conjunction(operands: Sequence[Operand]) -> Operand:
+def conjunction(operands: Sequence[ColumnClosure]) -> ColumnClosure:
     return _connective(operands, False)
 
 
-def disjunction(operands: Sequence[Operand]) -> Operand:
+def disjunction(operands: Sequence[ColumnClosure]) -> ColumnClosure:
     return _connective(operands, True)
 
 
-def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
+def choose(condition: ColumnClosure, yes: ColumnClosure, no: ColumnClosure) -> ColumnClosure:
     """Return `condition ? yes : no`; each branch is evaluated for its own rows."""
 
     def evaluate(batch: Batch) -> ColumnValue:
@@ -140,7 +141,7 @@ def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
     return evaluate
 
 
-def _branch(closure: Operand, batch: Batch, index: Array | None) -> ColumnValue | None:
+def _branch(closure: ColumnClosure, batch: Batch, index: Array | None) -> ColumnValue | None:
     """Return a branch as `at_rows`; None if it fails for all rows."""
     try:
         return closure(batch) if index is None else at_rows(closure, batch, index)
@@ -148,7 +149,7 @@ def _branch(closure: Operand, batch: Batch, index: Array | None) -> ColumnValue 
         return None
 
 
-def at_rows(closure: Operand, batch: Batch, index: Array) -> ColumnValue:
+def at_rows(closure: ColumnClosure, batch: Batch, index: Array) -> ColumnValue:
     """Return the value of an operand that is evaluated for some rows, with arbitrary values in the others."""
     value = closure(batch.part(index))
     if isinstance(value, Same):

@@ -32,16 +32,16 @@ from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import INT_MAX, EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
-from kdsl.plan.columns.equal_pods import equal_pods, selected_pods
-from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import Context
+from kdsl.plan.columns.equal_pods import Candidates, equal_pods, selected_pods
+from kdsl.plan.columns.logic import ColumnClosure
+from kdsl.plan.columns.scope import Context
 from kdsl.plan.counts.pod_index import Located
 
 _MILLI: Final = 1_000
 """The scale of amounts in thousandths."""
 
 
-def macro_over_pods(expr: Comprehension, at: Context) -> Operand | None:
+def macro_over_pods(expr: Comprehension, at: Context) -> ColumnClosure | None:
     """Lower `all`, `exists` or `exists_one` over the pods of the node, or the number of pods that `filter`
     keeps; None if any pod may decide.
     """
@@ -70,27 +70,27 @@ _ANSWERS: Final[Mapping[Macro, Callable[[Any], Any]]] = {
 """The answer of a macro, by the number of pods for which its condition holds; of `all`, does not hold."""
 
 
-def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
+def sum_over_pods(expr: CallOf, at: Context) -> ColumnClosure | None:
     """Lower a sum of integers or quantities, `node.pods.filter(p, …).map(p, …).sum()`; None for others."""
     match expr:
         case CallOf(
             overload="list_sum_int" | "list_sum_quantity",
             args=(
                 Comprehension(
-                    macro=Macro.MAP, iterable=Comprehension(macro=Macro.FILTER) as pods, where=None
-                ) as made,
+                    macro=Macro.MAP,
+                    variables=(Var(slot=slot),),
+                    iterable=Comprehension(macro=Macro.FILTER) as pods,
+                    where=None,
+                    body=body,
+                ),
             ),
-        ):
-            pass
+        ) if not at.scope.reads_node(at.scope.needs(body) - {slot}):
+            kept = _kept_pods(pods, at, body)
         case _:
             return None
-    (variable,) = made.variables
-    if at.rule.reads_node(at.rule.needs(made.body) - {variable.slot}):
-        return None
-    kept = _kept_pods(pods, at, made.body)
     if kept is None:
         return None
-    slot, value, is_amount = variable.slot, at.rule.closure(made.body), expr.type == QUANTITY
+    value, is_amount = at.scope.closure(body), expr.type == QUANTITY
 
     def add(batch: Batch) -> ColumnValue:
         found = kept(batch)
@@ -155,23 +155,14 @@ def _kept_pods(
     """
     if not is_pods_of(expr.iterable, at.node) or len(expr.variables) != 1:
         return None
-    (variable,) = expr.variables
-    slot = variable.slot
-    needs = at.rule.needs(expr.body) - {slot}
-    if at.rule.reads_node(needs):
+    slot, sought = expr.variables[0].slot, expr.macro is not Macro.ALL
+    needs = at.scope.needs(expr.body) - {slot}
+    candidates_of = None if at.scope.reads_node(needs) else _candidates(expr, sought, at, used)
+    if candidates_of is None:
         return None
-    sought = expr.macro is not Macro.ALL
-    selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure) if sought else None
-    candidates = equal_pods(expr.body, sought, slot, at) if selector is None else selected_pods(selector)
-    if candidates is None:
-        if used is None or at.rule.lowered.is_of_macro:
-            # Without a further expression the scalar back end is as fast. In a macro over nodes, all of them
-            # would take the steps of the one with the most pods, and the rule could run out later.
-            return None
-        candidates = _all_pods
-    more = frozenset() if used is None else at.rule.needs(used)
+    more = frozenset() if used is None else at.scope.needs(used)
     captured = sorted((needs | more) & at.captured)
-    condition, candidates_of = at.rule.closure(expr.body), candidates
+    condition = at.scope.closure(expr.body)
 
     def keep(batch: Batch) -> _Kept | None:
         snapshot = batch.snapshot
@@ -205,6 +196,21 @@ def _kept_pods(
         return _Kept(rows, pods, frame, most + 1, most_pods)
 
     return keep
+
+
+def _candidates(expr: Comprehension, sought: bool, at: Context, used: TypedExpr | None) -> Candidates | None:
+    """Return the placed pods for which the condition of a macro may have the sought answer; None if the
+    scalar back end has to ask all pods.
+    """
+    (variable,) = expr.variables
+    selector = selector_of(expr.body, variable, at.scope.functions.fns, at.scope.closure) if sought else None
+    if selector is not None:
+        return selected_pods(selector)
+    candidates = equal_pods(expr.body, sought, variable.slot, at)
+    # Without a further expression the scalar back end is as fast. In a macro over nodes, all of them would
+    # take the steps of the one with the most pods, and the rule could run out later.
+    asks_all = used is not None and not at.scope.lowered.is_of_macro
+    return _all_pods if candidates is None and asks_all else candidates
 
 
 def _some_pod(snapshot: LiveSnapshot) -> list[Located]:

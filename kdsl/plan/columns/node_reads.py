@@ -35,7 +35,7 @@ from kdsl.eval.views import attribute_of, method_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.fields import NodeFact, is_fact, keyed
 from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
-from kdsl.plan.columns.rule import ColumnScope
+from kdsl.plan.columns.scope import ColumnScope
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.stability import COUNTS, is_stable
 from kdsl.plan.counts.topology import PodTermCount
@@ -46,9 +46,9 @@ _MAX_DEPTH: Final = 64
 class NodeReadsCompiler:
     """Compiles expressions to collectors. `known` are variables in the frame with one value for all nodes."""
 
-    def __init__(self, rule: ColumnScope, known: frozenset[int] = frozenset()) -> None:
-        self._rule = rule
-        self._node = rule.slots.node
+    def __init__(self, scope: ColumnScope, known: frozenset[int] = frozenset()) -> None:
+        self._scope = scope
+        self._node = scope.slots.node
         self._known = known
         self._is_inner = False
         self._depth = 0
@@ -99,7 +99,7 @@ class NodeReadsCompiler:
 
     def _closure(self, expr: TypedExpr) -> Closure | None:
         """Return the closure of an expression that all nodes share; None for other expressions."""
-        return self._rule.shared_closure(expr, self._known)
+        return self._scope.shared_closure(expr, self._known)
 
     def _shared(self, expr: TypedExpr) -> Closure:
         closure = self._evaluated(expr)
@@ -118,7 +118,7 @@ class NodeReadsCompiler:
         """Remember an evaluated expression, and that it may change unless it is fixed."""
         self._evaluates.append(expr)
         is_item = isinstance(expr, Var) and expr.slot in self._known
-        if not (is_item or self._rule.is_fixed(expr)):
+        if not (is_item or self._scope.is_fixed(expr)):
             self._changing.append(expr)
 
     def _with_known(self, slots: Iterable[int]) -> Self:
@@ -126,10 +126,10 @@ class NodeReadsCompiler:
         other._known = self._known.union(slots)
         return other
 
-    def _inside(self, rule: ColumnScope, known: frozenset[int]) -> Self:
+    def _inside(self, scope: ColumnScope, known: frozenset[int]) -> Self:
         """Return the compiler for the body of a function."""
         other = copy(self)
-        other._rule, other._node, other._known, other._is_inner = rule, rule.slots.node, known, True
+        other._scope, other._node, other._known, other._is_inner = scope, scope.slots.node, known, True
         return other
 
     def _field(self, expr: FieldOf | HasField) -> Collect:
@@ -151,8 +151,8 @@ class NodeReadsCompiler:
 
     def _variable(self, expr: Var) -> Collect | None:
         slot = expr.slot
-        definition, place = self._rule.definitions.get(slot), (slot, self._known)
-        if slot == self._node or (definition is None and self._node in self._rule.needs(expr)):
+        definition, place = self._scope.definitions.get(slot), (slot, self._known)
+        if slot == self._node or (definition is None and self._node in self._scope.needs(expr)):
             raise NotColumnar
         if place not in self._lets:
             self._lets[place] = None if definition is None else self.compile(definition)
@@ -200,7 +200,7 @@ class NodeReadsCompiler:
             return collect_keys
         column_of, range_of = f"{name}_column", f"{name}_range"
         is_count = receiver.type.name in COUNTS
-        is_of_rule = not (self._is_inner or self._rule.needs(receiver) & self._known)
+        is_of_rule = not (self._is_inner or self._scope.needs(receiver) & self._known)
         read = target if is_of_rule and isinstance(receiver, Var) else None
 
         def collect(frame: Frame, reads: NodeReads) -> None:
@@ -220,16 +220,16 @@ class NodeReadsCompiler:
         return collect
 
     def _function(self, expr: CallFn) -> Collect | None:
-        if not any(map(self._rule.is_node, expr.args)):
+        if not any(map(self._scope.is_node, expr.args)):
             return self.compile_all(expr.args)
-        fn, node, given = self._rule.call(expr)
+        fn, node, given = self._scope.call(expr)
         known = [(slot, closure) for slot, arg in given if (closure := self._closure(arg)) is not None]
         self._evaluates += [arg for _, arg in given]
         # Inside, the reads of an argument are unknown.
         self._changing += [arg for _, arg in given if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
-            inner = self._inside(self._rule.in_fn(fn, node), place[2])
+            inner = self._inside(self._scope.in_fn(fn, node), place[2])
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
         outer = self.compile_all(arg for _, arg in given)
@@ -271,7 +271,7 @@ class NodeReadsCompiler:
                 # The position of an item in a filtered list is unknown.
                 case Comprehension(macro=Macro.FILTER, iterable=items) if len(expr.variables) == 1:
                     source = items
-                case Var(slot=slot) if (definition := self._rule.definitions.get(slot)) is not None:
+                case Var(slot=slot) if (definition := self._scope.definitions.get(slot)) is not None:
                     source = definition
                 case _:
                     return None

@@ -37,7 +37,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.items import CALLS
 from kdsl.plan.columns.kernels import Kernel
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 
 MAX_WIDTH: Final = 64
 """Longer lists are left to the scalar back end: rows are as long as the longest."""
@@ -87,8 +87,8 @@ def over_numbers(
     macro: Macro,
     value: Numbers | Cards,
     slots: tuple[int, ...],
-    where: Operand | None,
-    body: Operand,
+    where: ColumnClosure | None,
+    body: ColumnClosure,
     batch: Batch,
 ) -> ColumnValue:
     """Evaluate a macro over lists that differ from row to row."""
@@ -266,7 +266,7 @@ MEASURES: Final[Mapping[str, Callable[[Sequence[Any]], CardMeasure]]] = {
 """The functions of typical pods and the free cards of a node."""
 
 
-def over_cards(function: str, args: Sequence[Operand]) -> Operand:
+def over_cards(function: str, args: Sequence[ColumnClosure]) -> ColumnClosure:
     """Return a function of `MEASURES` for each row, from the operands of its arguments."""
     measure_of = MEASURES[function]
 

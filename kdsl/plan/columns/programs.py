@@ -15,11 +15,12 @@ from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
-from kdsl.plan.columns.logic import Operand, disjunction
+from kdsl.plan.columns.logic import ColumnClosure, disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
-from kdsl.plan.columns.rule import RuleColumns
-from kdsl.plan.columns.statements import BatchStep, ColumnBlock, reject
+from kdsl.plan.columns.rejections import Rejections
+from kdsl.plan.columns.scope import RuleColumns
+from kdsl.plan.columns.statements import ColumnBlock
 from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
 
@@ -31,8 +32,10 @@ ScalarStatuses = Callable[[Iterable[Value]], list[int]]
 class ColumnPredicate:
     """A predicate whose statements run over columns, unless the nodes fall into few groups."""
 
-    def __init__(self, steps: Sequence[BatchStep], report_all: bool, groups: NodeGroups | None) -> None:
-        self._steps = tuple(steps)
+    def __init__(
+        self, reject: Callable[[Batch], Rejections], report_all: bool, groups: NodeGroups | None
+    ) -> None:
+        self._reject = reject
         self._report_all = report_all
         self._groups = groups
 
@@ -44,7 +47,7 @@ class ColumnPredicate:
             return groups.spread(of_groups, np.int32) if any(of_groups) else None
         try:
             with np.errstate(all="ignore"):
-                found = reject(batch, self._steps, self._report_all)
+                found = self._reject(batch)
                 ids = found.ids(numbers, self._report_all)
         except NotColumnar:
             return np.array(scalar(batch.nodes()), np.int32)
@@ -57,7 +60,7 @@ class ColumnPredicate:
 class ColumnScore:
     """The value of a score over columns. `nothing` is the mark of no score, as for an ignored node."""
 
-    def __init__(self, value: Operand, ignores: Sequence[Operand], nothing: int | float) -> None:
+    def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
         self._value = value
         self._ignored = disjunction(ignores)
         self._has_ignores = bool(ignores)
@@ -109,6 +112,6 @@ def column_predicate(
     error_reason = None if rule.on_error is None else rule.on_error.reason
     error_parts = () if error_reason is None else error_reason.holes
     block = ColumnBlock(scope, columns, rule.report_all, on_error, error_parts)
-    steps = block.steps(statements)
+    reject = block.compile(statements)
     groups = NodeReadsCompiler(columns).of_rule(error_parts, statements, scope)
-    return ColumnPredicate(steps, rule.report_all, groups)
+    return ColumnPredicate(reject, rule.report_all, groups)

@@ -27,11 +27,11 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Coded, ColumnsOutOfSteps, Mask, NotColumnar, Same, spread
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.distinct import Fallback
-from kdsl.plan.columns.logic import Operand, at_rows
+from kdsl.plan.columns.fallback import Fallback
+from kdsl.plan.columns.logic import ColumnClosure, at_rows
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
-from kdsl.plan.columns.rule import RuleColumns, ScalarPart
+from kdsl.plan.columns.scope import RuleColumns, ScalarPart
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
@@ -58,30 +58,27 @@ class ColumnBlock:
         self._on_error = on_error
         self._error_parts = tuple(error_parts)
 
-    def steps(self, statements: Sequence[CheckedStatement]) -> list[BatchStep]:
-        """Compile the statements of a rule: to one step with tapes, if its operations allow them."""
+    def compile(self, statements: Sequence[CheckedStatement]) -> Callable[[Batch], Rejections]:
+        """Compile the statements of a rule: with tapes, if its operations allow them."""
         steps, report_all = self._steps(statements, frozenset()), self._report_all
 
         def evaluate(batch: Batch) -> tuple[list[Mask], list[Failure]]:
-            found = TracedRejections(len(batch))
-            _run(steps, batch, found, report_all)
+            found = _run(steps, batch, TracedRejections(len(batch)), report_all)
             return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
 
         reads = (each.reads for each in expressions_of([*statements]))
         tapes = self._columns.tapes.add(frozenset().union(*reads), evaluate)
-        if tapes is None:
-            return steps
-        known = tapes
 
-        def play(batch: Batch, found: Rejections) -> None:
-            played = known.play(batch)
+        def reject(batch: Batch) -> Rejections:
+            found = Rejections(len(batch))
+            played = None if tapes is None else tapes.play(batch)
             if played is None:
-                _run(steps, batch, found, report_all)
-            else:
-                masks, failures = played
-                found.failures += zip(failures, masks, strict=True)
+                return _run(steps, batch, found, report_all)
+            masks, failures = played
+            found.failures += zip(failures, masks, strict=True)
+            return found
 
-        return [play]
+        return reject
 
     def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[BatchStep]:
         found: list[BatchStep] = []
@@ -99,7 +96,9 @@ class ColumnBlock:
         condition = Lowering(self._columns, shared).lower(self._scope.optimised(statement.condition))
         return self._rejecting(condition, statement, shared)
 
-    def _rejecting(self, condition: Operand, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
+    def _rejecting(
+        self, condition: ColumnClosure, statement: CheckedRequire, shared: frozenset[int]
+    ) -> BatchStep:
         """Return a step that rejects the rows for which a condition does not hold, as a statement does."""
         code, site = CODES[statement.code], statement.span.site
         reason = self._reason(statement.reason, shared)
@@ -145,27 +144,28 @@ class ColumnBlock:
         return failure
 
     def _for_each(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep:
-        slots = tuple(variable.slot for variable in statement.variables)
-        inside = shared.union(slots)
-        scope, on_error = self._scope, self._on_error
-        if not (
+        scope = self._scope
+        inside = shared.union([variable.slot for variable in statement.variables])
+        if (
             scope.is_lasting(statement.iterable, bound=shared)
             and scope.is_lasting(statement.where, bound=inside)
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
-            return self._over_items(statement, shared) or self._by_scalar(statement, shared)
+            return self._over_shared(statement, inside)
+        return self._over_items(statement, shared) or self._by_scalar(statement, shared)
+
+    def _over_shared(self, statement: CheckedForEach, inside: frozenset[int]) -> BatchStep:
+        """Return a step for a loop over a list that all rows share. `inside` are the variables that rows
+        share in its body, but for its own `let`s.
+        """
+        scope, on_error, report_all = self._scope, self._on_error, self._report_all
+        slots = tuple(variable.slot for variable in statement.variables)
         choose = chosen_items(statement, scope)
-        local: list[int] = []
-        for inner in statement.body:
-            if isinstance(inner, CheckedLet):
-                local.append(inner.variable.slot)
-                if scope.is_lasting(inner.value, bound=inside):
-                    inside |= {inner.variable.slot}
+        local = [each.variable.slot for each in statement.body if isinstance(each, CheckedLet)]
         columns = self._columns.resetting(local)
-        block = ColumnBlock(scope, columns, self._report_all, on_error, self._error_parts)
-        steps = block._steps(statement.body, inside)
+        block = ColumnBlock(scope, columns, report_all, on_error, self._error_parts)
+        steps = block._steps(statement.body, self._with_shared_lets(statement.body, inside))
         where_span = (statement.where or statement.iterable).span
-        report_all = self._report_all
 
         def judge(batch: Batch, found: Rejections, item: Value, error: EvalError | None) -> None:
             """Run the body for one item."""
@@ -203,6 +203,13 @@ class ColumnBlock:
                     found.reject(failure, None)
 
         return step
+
+    def _with_shared_lets(self, body: Iterable[CheckedStatement], shared: frozenset[int]) -> frozenset[int]:
+        """Return the `shared` variables, and those `let`s of a body that all rows share."""
+        for each in body:
+            if isinstance(each, CheckedLet) and self._scope.is_lasting(each.value, bound=shared):
+                shared |= {each.variable.slot}
+        return shared
 
     def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep | None:
         """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct
@@ -276,14 +283,8 @@ class ColumnBlock:
         return step
 
 
-def reject(batch: Batch, steps: Iterable[BatchStep], report_all: bool) -> Rejections:
-    """Run the steps of a predicate for a batch."""
-    found = Rejections(len(batch))
-    _run(steps, batch, found, report_all)
-    return found
-
-
-def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all: bool) -> None:
+def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all: bool) -> Rejections:
+    """Run the steps of a predicate for a batch, and return `found` with the rejections."""
     for step in steps:
         before = found.mark()
         step(batch, found)
@@ -291,3 +292,4 @@ def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all
             found.reopen(before)
         if found.is_over:
             break
+    return found

@@ -28,7 +28,7 @@ from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, Mask, NotColumnar, Same
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.pod_inputs import PodRows, pod_with_inputs
 from kdsl.plan.columns.traced import (
     UNREADABLE,
@@ -344,7 +344,7 @@ def _traced(values: object) -> Traced:
     return values
 
 
-def recorded(closure: Operand, rule: RuleTapes, reads: frozenset[str]) -> Operand:
+def recorded(closure: ColumnClosure, rule: RuleTapes, reads: frozenset[str]) -> ColumnClosure:
     """Return an expression with these reads, with tapes if its operations on nodes depend on the pod only."""
 
     def evaluate(batch: Batch) -> tuple[list[Array], Same | None]:

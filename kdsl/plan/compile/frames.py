@@ -52,7 +52,7 @@ class Frames:
         In a kept frame, the pod is the first one of its signature: to the rule they are equal, and values
         cached by identity stay valid.
         """
-        # A view that records reads must see all of them.
+        # A view that records reads must record all of them, also those of kept values.
         if self._dependencies is None or cluster.__class__ is not ClusterView:
             frame = self._blank.copy()
             frame[self._pod] = pod

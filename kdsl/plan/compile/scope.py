@@ -36,7 +36,7 @@ ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compiler, int | None], AtOnce]
-"""Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
+"""Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.over_nodes`."""
 
 
 class CompiledFunctions:
@@ -45,8 +45,8 @@ class CompiledFunctions:
     `questions` holds the questions to the cluster: rules with equal questions share a count. A `probe`
     observes the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over
     many nodes. `erred` are the rules that ever ignored an error, by qualified name: they run again to report
-    it, so that kept answers have the same faults. `cards_of` reads the cards of a node as the devices of the
-    profile see them.
+    it, so that kept answers have the same faults. `cards_of` reads the cards of a node by the devices of the
+    profile.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class DomainSums:
         }
 
     def _taking_part(self) -> NDArray[np.bool_]:
-        """Return by number whether a domain takes part: only the sums tell."""
+        """Return by number whether a domain takes part: one whose sum is not 0."""
         there: NDArray[np.bool_] = self.cells != 0
         return there
 

@@ -31,7 +31,7 @@ _PER_POD_KEY: Final = 256
 _REBUILD: Final = 8
 """The share of rows: the sums are rebuilt if more than one in so many rows changed."""
 _FEW_ARRIVALS: Final = 40
-"""As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
+"""A count from the index of pods costs as much as so many arrivals, and one for each pod that it reads."""
 
 
 class Tally:

@@ -164,7 +164,7 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
 
 
 class _WhatIfCount(Struct, frozen=True, eq=False):
-    """A count of the live snapshot, and what its nodes lack, by row."""
+    """A count of the live snapshot, and the amounts that its nodes lack, by row."""
 
     count: TopologyCount | PodTermCount
     removed: Int64Column
@@ -173,7 +173,7 @@ class _WhatIfCount(Struct, frozen=True, eq=False):
     """Nodes with equal labels may lack different pods."""
 
     def renewed(self, meter: Meter) -> _WhatIfCount:
-        """Return the same count, which costs what it costs at first."""
+        """Return this count, and take the steps of counting again."""
         self.count.renewed(meter)
         return self
 

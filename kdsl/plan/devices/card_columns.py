@@ -39,7 +39,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import CardCharge
 from kdsl.plan.devices.demand import Outcome
@@ -195,7 +195,9 @@ class CardColumns:
         return Same(charges[0]) if len(charges) == 1 else Coded(found.codes, charges), bad
 
 
-def _run(test: Operand, is_together: bool, reason: str | Text | None, batch: Batch, found: _Outcomes) -> None:
+def _run(
+    test: ColumnClosure, is_together: bool, reason: str | Text | None, batch: Batch, found: _Outcomes
+) -> None:
     """Run a step for the open cards; without a `reason` that all cards share, those that fail it are asked by
     themselves.
     """

@@ -66,7 +66,7 @@ Read = Callable[..., Value]
 class CardChoice:
     """The cards that fit and all `cards`, both in the order of trying. `rejected` counts cards by reason.
 
-    `earlier` are the cards given back; a chooser that does not look at them has them among `rejected`.
+    `earlier` are the cards given back; a chooser that does not read them has them among `rejected`.
     """
 
     count: int

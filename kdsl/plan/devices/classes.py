@@ -231,7 +231,7 @@ class InventoryClasses:
         return found
 
     def like(self, keys: Iterable[ClassKey]) -> list[LikeNodes]:
-        """Return for each class what is alike in its nodes, for the first kind."""
+        """Return the common properties of the nodes of each class, for the first kind."""
         return [self._like[facts[0][1]] for _, facts in keys]
 
     def card_classes(

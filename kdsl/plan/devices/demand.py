@@ -99,7 +99,7 @@ class CardMemo:
     _verdicts: dict[tuple[DeviceRequest, Hashable], Verdicts] = field(default_factory=dict)
     _sort_keys: dict[tuple[Hashable, ...], SortKeys] = field(default_factory=dict)
     choosers: dict[tuple[Hashable, ...], int | None] = field(default_factory=dict)
-    """The place of the chooser of nodes, None if it is not settled: see `InventoryClasses.chooser`."""
+    """The place of the chooser of nodes, None if it is not settled: see `InventoryClasses.choosers`."""
     read: dict[str, Hashable] = field(default_factory=dict)
     """For each kind, once computed: the part of the pod that identity tests read."""
 

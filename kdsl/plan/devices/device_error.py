@@ -30,7 +30,7 @@ def located(error: EvalError, span: Span, field: str = "") -> DeviceError:
 
 
 def fault_of(error: EvalError, kind: str = "") -> Fault:
-    """Return the error as a fault, with its place if somebody noted it; `kind` is the kind of device."""
+    """Return the error as a fault, with its place if that is known; `kind` is the kind of device."""
     message = f"{kind}: {error.message}" if kind else error.message
     site = error.site if isinstance(error, DeviceError) else ""
     return Fault(DEVICES, message, site, code=error.code)
@@ -43,6 +43,6 @@ def rejection(code: Code, fault: Fault) -> Status:
 
 
 def one_line(error: EvalError) -> str:
-    """Return the error in one line, with its place if somebody noted it."""
+    """Return the error in one line, with its place if that is known."""
     site = fault_of(error).site
     return shortened(f"{error.message} ({site})") if site else error.message

@@ -60,7 +60,7 @@ class Chooser:
         self._of_attributes = {
             name: ByIdentity[Attributes, Value](partial(self._value_of, name), MOST_ATTRIBUTES)
             for name, expr in zip(checked.fields.values, exprs, strict=True)
-            # A probe must see every computation.
+            # A probe observes every computation.
             if source.functions.probe is None
             and free_slots(expr) == {slot}
             and reads_only([expr], _ATTRIBUTES)

@@ -35,7 +35,7 @@ _Pods = tuple[PodInfo, ...]
 
 
 def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
-    """Return a node as device rules see it; its pods request so much."""
+    """Return a node as device rules read it; `requested` are the resources of its pods."""
     return DeviceNode(
         facts.name, facts.labels, facts.annotations, facts.device_capacity, facts.allocatable, requested
     )
@@ -65,7 +65,7 @@ class Inventories:
         return found
 
     def forget_if_many(self, live: LiveSnapshot) -> None:
-        """Forget all nodes once some of them are gone for long: new ones may have new names for ever."""
+        """Forget all nodes once many of them are gone: new nodes may have new names for ever."""
         known = max(len(self._idle), len(self._used), len(self._promised))
         if known > 2 * len(live.names) + SPARE_NODES:
             self._idle, self._used, self._promised = {}, {}, {}
@@ -155,7 +155,7 @@ class Inventories:
         if self._keys is None or not (
             before.name == after.name
             and before.allocatable == after.allocatable
-            # Rules see the order of maps.
+            # A loop of a rule goes through a map in its order.
             and [*before.labels.items()] == [*after.labels.items()]
             and [*before.device_capacity.items()] == [*after.device_capacity.items()]
         ):

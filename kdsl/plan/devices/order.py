@@ -28,7 +28,7 @@ from kdsl.plan.columns.column import (
     Same,
     spread,
 )
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.devices.attempt import NodeCards, names_of
 from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.facts import Facts
@@ -69,7 +69,7 @@ class CardOrder:
         return [cards[place] for place in places]
 
     @cached_property
-    def _columns(self) -> tuple[tuple[int, ...], list[Operand]] | None:
+    def _columns(self) -> tuple[tuple[int, ...], list[ColumnClosure]] | None:
         """The slots of the card and its fullness, and the keys over columns; None if one has no such form."""
         lowering = self.section.columns("device", "fullness")
         try:

@@ -132,6 +132,7 @@ class _Run:
         )
 
     def _allows(self, kind: str) -> Callable[[Sequence[DeviceGrant]], bool] | None:
+        """Return a test whether quotas allow the container some cards; None without a quota."""
         names, quota = self.programs[kind].quota_names, self.demand.quota
         if not quota.limits_any(names):
             return None

@@ -385,7 +385,7 @@ def compile_devices(
 ) -> DevicesPlugin | None:
     """Return the devices of a profile, None if it has none. Without `nodes` they lock none.
 
-    `eager` compiles them now; a probe must see all conditions before the first pod.
+    `eager` compiles them now; a probe must receive all conditions before the first pod.
     """
     if profile.sharing is None:
         return None

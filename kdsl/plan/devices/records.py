@@ -30,7 +30,7 @@ _ALL: Final = "this record counts for nothing"
 
 
 def device_pod(pod: PodInfo) -> DevicePod:
-    """Return a pod as device rules see it."""
+    """Return a pod as device rules read it."""
     return DevicePod(
         pod.name,
         pod.namespace,

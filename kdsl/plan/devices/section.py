@@ -19,8 +19,8 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, kind_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import NO_NODE, BodyColumns
+from kdsl.plan.columns.logic import ColumnClosure
+from kdsl.plan.columns.scope import NO_NODE, BodyColumns
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
@@ -101,7 +101,7 @@ class Section:
     def _inlined(self, expr: TypedExpr) -> TypedExpr:
         """Return the expression with functions inlined and constants folded."""
         scope = self._scope
-        # A probe must see expressions as they are written.
+        # A probe observes expressions as they are written.
         if self._functions.probe is None:
             expr = fold_constants(substitute(expr, self._given, scope.variable), scope)
             expr = inline_calls(expr, self._functions.fns, self._given, scope.variable)
@@ -162,7 +162,7 @@ class CardLowering:
                 self._sizes[slot] = self._size(value)
                 self._lets[slot] = self._with_lets(value) if self._sizes[slot] <= _MOST_PARTS else value
 
-    def lower(self, expr: TypedExpr) -> Operand:
+    def lower(self, expr: TypedExpr) -> ColumnClosure:
         """Compile an expression; NotColumnar if it has no form over columns."""
         if self._size(expr) > _MOST_PARTS:
             raise NotColumnar

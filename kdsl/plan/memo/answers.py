@@ -45,7 +45,7 @@ class _Answers:
         # The answer that all known ones share, else None.
         self._shared: Any = None
         self._is_uniform = True
-        # The number of answers that were put, and of those of them that are not 0.
+        # The number of answers so far, and how many of them are not 0.
         self._all = self._nonzero = 0
         self._lock = Lock()
 
@@ -55,7 +55,7 @@ class _Answers:
 
     @property
     def share(self) -> float:
-        """The share of 0 among the answers that were computed: an estimate for other nodes."""
+        """The share of 0 among the answers so far: an estimate for other nodes."""
         return 1 - self._nonzero / self._all if self._all else 1.0
 
     def _grow(self, size: int) -> None:

@@ -12,7 +12,7 @@ from kdsl.plan.rules.compiled_profile import CompiledProfile
 
 
 def join(table: HookTable, compiled: CompiledProfile) -> HookTable:
-    """Return the table with the rules among its predicates joined, and those among its scores."""
+    """Return the table in which the predicates that are rules are joined, and so are the scores."""
     # Joined predicates report only the first rejection.
     predicates = () if table.check_all else compiled.predicates
     hooks = (table.pre_filters, table.filters)

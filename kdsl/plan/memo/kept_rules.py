@@ -75,10 +75,10 @@ class RuleEntry(Struct, Generic[P], frozen=True, eq=False):
 
 
 class KeptRule(Generic[P]):
-    """A rule whose answers can be kept. `ask` returns its early answer. If a rule has several parts,
-    `applying` then returns those that apply.
+    """A rule whose answers can be kept. `ask` returns its early answer; of a rule with several parts
+    `applying` then returns those that apply. `uncached` are all parts, without kept answers.
 
-    `memo` has its answers by the signature of the rule. It is None if there is nothing to keep: the early
+    `memo` has the answers by the signature of the rule. It is None if there is nothing to keep: the early
     answer is always None, and no part keeps its answers.
     """
 
@@ -97,7 +97,7 @@ class KeptRule(Generic[P]):
         self.parts: tuple[RulePart[P], ...] = tuple(
             RulePart(self.name, position, part, by_node_class, on_usage) for part in parts
         )
-        self.unknown: tuple[tuple[RulePart[P], Answers], ...] = tuple(zip(self.parts, repeat(UNCACHED)))
+        self.uncached: tuple[tuple[RulePart[P], Answers], ...] = tuple(zip(self.parts, repeat(UNCACHED)))
         self.reads: frozenset[str] = frozenset().union(*(part.reads for part in parts))
         self._decides_early = any(part.decides_early for part in parts)
         self.memo: SignatureMemo[RuleEntry[P]] | None = None
@@ -134,18 +134,17 @@ class KeptRules(Generic[P]):
             if rule.memo is not None:
                 rule.memo.clear()
 
-    def asked(
+    def parts_for(
         self, pod: PodInfo, nodes: NodeSet, is_new: bool
     ) -> tuple[dict[str, Status | Narrowed], list[Group[P]], list[RulePart[P]]]:
-        """Return the early answers by rule, and the parts that apply, in order: those of a signature that
-        `is_new` to the profile, with the answers of single rules if these are kept; those of other
-        signatures, which have their own answers.
+        """Return the early answers by rule, and the parts that apply, in order: for a signature that `is_new`
+        to the profile each with the answers that its rule keeps, for any other one without answers.
         """
         early: dict[str, Status | Narrowed] = {}
         known: list[Group[P]] = []
         others: list[RulePart[P]] = []
         for rule in self._rules:
-            parts = rule.unknown
+            parts = rule.uncached
             if rule.memo is not None:
                 entry = rule.memo.of(pod, nodes, rule.new_entry)
                 parts = entry.parts

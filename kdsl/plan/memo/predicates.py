@@ -75,12 +75,14 @@ class NodeStatuses:
             self.add(np.full(len(nodes), number, IDS), _LAST)
 
     def add(self, found: NDArray[np.int32], last: int) -> None:
-        """Add the statuses of predicates up to the position `last` for all nodes; they are taken over."""
+        """Add the statuses of predicates up to the position `last` for all nodes. The array belongs to this
+        object from then on.
+        """
         self.ids = found if self.ids is None else self.table.first(self.ids, found)
         self._last = max(self._last, last)
 
     def ask(self, position: int, predicate: Ask) -> None:
-        """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
+        """Ask the predicate at a position about the nodes that no earlier predicate rejects."""
         ids, is_last = self.ids, position >= self._last
         if ids is None:
             found = predicate(self._nodes)
@@ -107,17 +109,18 @@ _ENOUGH: Final = 256
 
 
 class _Entry(Struct, eq=False):
-    """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
+    """The memo entry of one signature: `early`, the PreFilter answers by predicate name, and `verdicts`, the
+    kept statuses of nodes by the parts that apply.
 
-    `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
-    others let the pod pass. `rejections` are the status numbers of predicates that reject the
-    pod, and so any node of a dry run. `frames` are those of the latest evaluation. `share` estimates the
-    share of nodes that pass: by the answers of single rules at first, then by the nodes that were judged.
+    `combined` is the PreFilter answer by set of skipping predicates, if all others let the pod pass.
+    `rejections` are the status numbers of predicates that reject the pod, and so any node of a dry run.
+    `frames` are those of the latest evaluation. `share` estimates the share of nodes that pass: by the
+    answers of single rules at first, then by the nodes that were judged.
     """
 
     epoch: Epoch
     table: JoinedStatuses
-    answers: dict[str, Status | Narrowed]
+    early: dict[str, Status | Narrowed]
     verdicts: tuple[Group[PredicateRule], ...]
     rejections: tuple[int, ...]
     share: float
@@ -127,13 +130,6 @@ class _Entry(Struct, eq=False):
     @property
     def nbytes(self) -> int:
         return sum([answers.nbytes for _, answers in self.verdicts]) + nbytes_of(self.frames)
-
-    def ask(
-        self, statuses: NodeStatuses, part: RulePart[PredicateRule], pod: PodInfo, known: PodFrames | None
-    ) -> None:
-        """Ask a part whose answers are not kept."""
-        numbers = self.table.numbers[part.name]
-        statuses.ask(part.position, partial(part.plugin.statuses_of, pod, numbers=numbers, known=known))
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
@@ -147,11 +143,7 @@ class _Entry(Struct, eq=False):
 class PredicateMemo:
     """The predicates of a profile that are rules as one, with their cached answers."""
 
-    def __init__(
-        self,
-        plugins: Sequence[PredicatePlugin],
-        skips: Skips | None = None,
-    ) -> None:
+    def __init__(self, plugins: Sequence[PredicatePlugin], skips: Skips | None = None) -> None:
         """Join predicates; `skips` is shared by all joined rules of one profile."""
         self._plugins = tuple(plugins)
         self._order = tuple(plugin.name for plugin in plugins)
@@ -202,7 +194,7 @@ class PredicateMemo:
         self, entry: _Entry, skipping: Iterable[str], answers: dict[str, Status | Narrowed]
     ) -> PreFilterAnswers:
         """Return the answers of all predicates; `skipping` are those that skip the pod."""
-        known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
+        known = entry.early | dict.fromkeys(skipping, SKIP) | answers
         found = [(name, known[name]) for name in self._order if name in known]
         return PreFilterAnswers.of(found, entry.share)
 
@@ -221,7 +213,10 @@ class PredicateMemo:
             only = answers.only if is_kept else None
             if only is None:
                 if answers is UNCACHED:
-                    entry.ask(statuses, parts[0], pod, None if is_live else entry.frames)
+                    part, known = parts[0], None if is_live else entry.frames
+                    numbers = entry.table.numbers[part.name]
+                    ask = partial(part.plugin.statuses_of, pod, numbers=numbers, known=known)
+                    statuses.ask(part.position, ask)
                     continue
                 evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
                 if is_kept:
@@ -247,15 +242,15 @@ class PredicateMemo:
         return None if statuses.ids is None else StatusColumn(statuses.ids, table.statuses)
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
-        answers, known, others = self._kept.asked(pod, nodes, is_new)
+        early, known, others = self._kept.parts_for(pod, nodes, is_new)
         rejections = [
             self._table.numbers[name].number(answer)
-            for name, answer in answers.items()
+            for name, answer in early.items()
             if isinstance(answer, Status) and answer.code.is_rejection
         ]
         verdicts = (*known, *grouped(others, epoch.snapshot, IDS))
         share = prod([kept.share for _, kept in verdicts]) * UNKNOWN_SHARE
-        return _Entry(epoch, self._table, answers, verdicts, tuple(rejections), share)
+        return _Entry(epoch, self._table, early, verdicts, tuple(rejections), share)
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""

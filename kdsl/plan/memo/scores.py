@@ -115,7 +115,9 @@ class ScoreMemo:
         return total, same
 
     def _uncached_points(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-        """Return the common points of scores that cannot be kept; append columns for those that differ."""
+        """Return the points that scores without kept values give to all nodes. The points of scores in which
+        nodes differ are appended to `columns`.
+        """
         same = 0
         for plugin in self._uncached:
             if plugin.name in state.skipped_scores:
@@ -138,7 +140,7 @@ class ScoreMemo:
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
-        skipped, known, others = self._kept.asked(pod, nodes, is_new)
+        skipped, known, others = self._kept.parts_for(pod, nodes, is_new)
         sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64)
         raw: list[Group[ScorePlugin]] = [
             ((part,), part.answers(live)) for part in others if not part.plugin.is_plain
@@ -149,7 +151,7 @@ class ScoreMemo:
 
 
 def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-    """Return the common points of the scores without normalisation; append columns for those that differ."""
+    """Do as `_uncached_points` for the kept scores without normalisation."""
     same = 0
     for parts, answers in entry.sums:
         only = answers.only
@@ -168,7 +170,7 @@ def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns)
 
 
 def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-    """Return the common points of the normalised scores; append columns for those that differ."""
+    """Do as `_uncached_points` for the kept scores with normalisation."""
     same = 0
     for position, ((part,), answers) in enumerate(entry.raw):
         only, plugin = answers.only, part.plugin

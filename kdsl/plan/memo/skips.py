@@ -138,7 +138,7 @@ class Skips:
         return entry
 
     def _record(self, pod: PodInfo, entry: _KnownSkips) -> None:
-        """Find the rules that skip a pod, and what they read."""
+        """Find the rules that skip a pod, and the reads of the cluster on which that depends."""
         live = entry.epoch.snapshot
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []

@@ -13,7 +13,7 @@ from kdsl.eval.scalar.compiler import Probe
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.hooks.faults import Fault
 from kdsl.plan.card_table import CardsOf, no_cards
-from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.columns.over_nodes import lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.predicate import PredicateRule
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin

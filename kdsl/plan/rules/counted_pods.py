@@ -1,8 +1,8 @@
-"""Whether a placed pod counts for a waiting one, for rules that look at other pods only to count them.
+"""Whether a placed pod counts for a waiting one, for rules that read other pods only to count them.
 
-Each count of a rule asks every placed pod by itself: `topology(key).count(p, p.labels == …)`. A pod that
-comes, goes or changes can cure a rejection only if its answers to these questions are other ones. The
-questions of a rule, with the loops and names around them, become one list for one pod.
+The condition of a count, as in `topology(key).count(p, p.labels == …)`, is a question about one placed pod. A
+pod that comes, goes or changes can cure a rejection only if that changes an answer. The questions of a rule,
+with the loops and names around them, become one list of answers about one pod.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.plan.columns.programs import ColumnPredicate, ColumnScore
-from kdsl.plan.columns.rule import ScalarPart
+from kdsl.plan.columns.scope import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, Tapes
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope

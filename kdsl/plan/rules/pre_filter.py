@@ -16,9 +16,8 @@ def narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
     """Return whether PreFilter decides `narrow to`: the rule applies to all nodes or to none, and the text of
     an error does not depend on the node.
     """
-    on_error = rule.on_error
-    is_said = on_error is None or on_error.reason is None or _is_known(on_error.reason)
-    return is_said and all(each.time.is_lasting for each in rule.applies)
+    reason = None if rule.on_error is None else rule.on_error.reason
+    return _is_lasting(reason) and all(each.time.is_lasting for each in rule.applies)
 
 
 def split_body(
@@ -41,9 +40,10 @@ def split_body(
 
 def _is_in_pre_filter(statement: CheckedRequire) -> bool:
     # PreFilter has no answer that keeps a pod pending.
-    is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
-    return is_known and statement.code is not RejectionCode.PENDING
+    is_lasting = statement.condition.time.is_lasting and _is_lasting(statement.reason)
+    return is_lasting and statement.code is not RejectionCode.PENDING
 
 
-def _is_known(text: CheckedTemplate) -> bool:
-    return all(isinstance(part, str) or part.time.is_lasting for part in text.parts)
+def _is_lasting(text: CheckedTemplate | None) -> bool:
+    """Return whether a text, if there is one, is the same for all nodes."""
+    return text is None or all(hole.time.is_lasting for hole in text.holes)

@@ -31,7 +31,7 @@ from kdsl.lang.choices import RejectionCode
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
-from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.scope import RuleColumns
 from kdsl.plan.columns.tape import is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, FaultLog, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.frames import Frames, PodFrames
@@ -220,12 +220,12 @@ class PredicateRule(NodeRule[CheckedPredicate]):
         return counted is None or live is None or counted.may_help(pod, before, after, live)
 
     def statuses_of(
-        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, known: PodFrames | None = None
+        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, known: PodFrames | None
     ) -> NDArray[np.int32] | None:
         """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter; None if
         all pass.
 
-        The frame resumes, and replaces, the `known` one.
+        Unless `known` is None, as in a what-if, the frame resumes, and replaces, the one there.
         """
         view, frames = ClusterView(nodes.snapshot), self.frames
         self.live = nodes.snapshot.live

@@ -55,7 +55,7 @@ class PredicatePlugin:
         self._waits_for_claims = any(
             pattern.matches(Resource.PERSISTENT_VOLUME_CLAIM, Action.ALL) for pattern in self.events()
         )
-        # A pod that sleeps is asked about again, event by event.
+        # The rules run for a sleeping pod at one event after the other.
         self._frames = ByIdentity[PodInfo, PodFrames](lambda pod: {}, MAX_PODS)
         self._waiting = [WaitingPods(part, self._frames.of) for part in parts]
 
@@ -136,7 +136,7 @@ class PredicatePlugin:
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
+        """Return the values that `queueing_hint` reads of a pod; None if no two pods share them."""
         if not self._is_local:
             claims = claim_names_of(pod) if self._own_claims and self._waits_for_claims else ()
             if not self._counts_only:
@@ -146,7 +146,7 @@ class PredicatePlugin:
         return _signature(pod, [part.dependencies for part in self.parts])
 
     def _may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return False where the event concerns a claim, or a pod, that the rules do not look at."""
+        """Return False where the event concerns a claim, or a pod, that the rules do not read."""
         if event.resource is Resource.PERSISTENT_VOLUME_CLAIM and self._own_claims:
             return any(uses_claim(pod, each) for each in (event.before, event.after) if each is not None)
         if event.resource is Resource.ASSIGNED_POD and event.pod is not None:
@@ -168,7 +168,7 @@ class PredicatePlugin:
 
 
 def _signature(pod: PodInfo, reads: Sequence[Dependencies | None]) -> Hashable:
-    """Return what rules read of a pod; None if no two pods share it."""
+    """Return the values that rules read of a pod; None if no two pods share them."""
     known = [each for each in reads if each is not None]
     return tuple([each.signature(pod) for each in known]) if len(known) == len(reads) else None
 

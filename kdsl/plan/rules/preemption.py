@@ -38,9 +38,9 @@ _MOST_ASKED: Final = 100
 """The most nodes that are asked before the search, the first ones: the search visits most of them anyway."""
 
 
-class _Answers:
-    """Whether nodes have victims, by the code of the fields of their pods: for each preemption, and for each
-    key that it reads of the pod.
+class _KnownVictims:
+    """The nodes that may have victims, by the code of the fields of their pods; for each preemption, and for
+    each set of values that it reads of the pod.
     """
 
     def __init__(self, column: FactColumn) -> None:
@@ -88,12 +88,12 @@ class PreemptionPlugin:
         )
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
-        # Stands for the rule where answers outlive it: its key is that of the changed rule after a reload.
+        # The key of kept answers, which may outlive the rule: after a reload the changed rule has its `key`.
         self._rule = object()
-        # For the latest pod: whether the pods are victims that were asked about, by their fields.
+        # For the latest pod: whether another pod is its victim, by the fields of the other pod.
         self._known = ByIdentity[PodInfo, dict[Hashable, bool | None]](lambda pod: {}, 1)
         self._importance = SortKeys(rule.order, scope)
-        # A probe does not see values that are read without evaluation.
+        # A probe observes evaluations, and fields that are read need none.
         fields = [] if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
         # Sorting is stable: the first key is the last to sort by.
         self._numbers = [(attrgetter(name), sign < 0) for name, sign in reversed(fields)]
@@ -143,7 +143,7 @@ class PreemptionPlugin:
             return np.ones(len(nodes), np.bool_)
         column = FactColumns.of(live).of_pods(self.victim_fields)
         codes = column.codes.take(nodes.rows)
-        answers = column.kept[_Answers].by_code(self._rule, self._pod_key(pod), codes=len(column.values))
+        answers = column.kept[_KnownVictims].by_code(self._rule, self._pod_key(pod), codes=len(column.values))
         is_new = (answers.take(codes) == _UNKNOWN) & (codes != ABSENT)
         if is_new.any():
             known = self._known.of(pod)
@@ -197,7 +197,7 @@ class PreemptionPlugin:
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `victim when` reads of a pod that preempts; None if no two pods share it."""
+        """Return the values that `victim when` reads of a pod that preempts; None if they are unknown."""
         return None if self._pod_key is None else self._pod_key(pod)
 
     @hookimpl
@@ -222,7 +222,7 @@ class PreemptionPlugin:
         self.log.add(error, span)
 
     def _is_victim(self, pod: PodInfo, victim: PodInfo, reports: bool) -> bool | None:
-        """Return whether a pod is a victim; None if that fails, so that it is none."""
+        """Return whether a pod is a victim; None if the rule fails, and the pod is no victim then."""
         try:
             return bool(self._victim(self._frame(pod=pod, victim=victim)))
         except EvalError as error:

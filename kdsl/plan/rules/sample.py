@@ -18,7 +18,7 @@ MAX_KNOWN: Final = 1024
 class SampleProgram:
     """Answers by the number of candidates and percentageOfNodesToScore, and keeps the answers.
 
-    Where the expression has no value, all feasible nodes are found, and the fault says so.
+    Where the expression has no value, all feasible nodes are found, and the answer has a fault.
     """
 
     def __init__(self, sample: CheckedSample, functions: CompiledFunctions) -> None:
@@ -29,7 +29,7 @@ class SampleProgram:
         self._known = BoundedDict[tuple[int, int], tuple[int, tuple[Fault, ...]]](MAX_KNOWN)
 
     def __call__(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
-        """Return how many of `nodes` candidates are enough if they are feasible, and what went wrong."""
+        """Return how many of `nodes` candidates are enough if they are feasible, and the errors."""
         known = self._known.get((nodes, percentage))
         if known is None:
             known = self._known.keep((nodes, percentage), self._answer(nodes, percentage))

@@ -32,7 +32,7 @@ from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
-from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.scope import RuleColumns
 from kdsl.plan.columns.tape import is_faster_over_columns
 from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.frames import Frames, PodFrames

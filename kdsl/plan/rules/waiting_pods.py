@@ -64,7 +64,7 @@ class WaitingPods:
     def __init__(self, rule: PredicateRule, frames_of: FramesOf) -> None:
         self._rule = rule
         self._frames_of = frames_of
-        self._known = ByIdentity[PodInfo, _Waiting](self._look, MAX_PODS)
+        self._known = ByIdentity[PodInfo, _Waiting](self._without_node, MAX_PODS)
         self._asked = ByTuple[PodInfo, _Asked](self._divided, _MAX_ASKED)
 
     def passing(self, pods: tuple[PodInfo, ...], node: NodeInfo) -> NDArray[np.bool_]:
@@ -99,7 +99,8 @@ class WaitingPods:
 
         return tapes.masks_for_pods(pods, node, rule.meter_alone().limit, batch)
 
-    def _look(self, pod: PodInfo) -> _Waiting:
+    def _without_node(self, pod: PodInfo) -> _Waiting:
+        """Decide for a pod as far as the rule needs no node."""
         frames, known = self._rule.frames, self._frames_of(pod)
         frame = frames.resume(pod, None, known)
         decided = self._rule.decide(frame)

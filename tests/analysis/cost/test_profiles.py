@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.analysis.cost.profiles import CostLimits, over_budget, profile_costs, total_per_node
+from kdsl.analysis.cost.profiles import CostLimits, over_limits, profile_costs, total_per_node
 from kdsl.check.views.view import load_views
 from kdsl.report.diagnostics import render
 
@@ -23,7 +23,7 @@ profile q extends p {{ scheduler "u" }}"""
 
 
 def test_a_rule_above_its_budget_is_reported_once_for_all_profiles() -> None:
-    found = over_budget(RULES, CostLimits(rule=90), VIEWS)
+    found = over_limits(RULES, CostLimits(rule=90), VIEWS)
     assert (
         render(found)
         == """\
@@ -44,12 +44,12 @@ def test_a_profile_is_the_sum_of_its_rules() -> None:
     total = total_per_node(profile_costs(RULES, profile, VIEWS))
     worst = total.at(VIEWS.most)
     assert worst == 97 + 2
-    assert over_budget(RULES, CostLimits(profile=worst), VIEWS) == ()
-    assert [(each.code, each.title) for each in over_budget(RULES, CostLimits(profile=worst - 1), VIEWS)] == [
+    assert over_limits(RULES, CostLimits(profile=worst), VIEWS) == ()
+    assert [(each.code, each.title) for each in over_limits(RULES, CostLimits(profile=worst - 1), VIEWS)] == [
         ("K0504", f"profile `{name}` takes up to 99 operations for a node, 98 are allowed")
         for name in ("t.p", "t.q")
     ]
 
 
 def test_without_a_budget_nothing_is_too_much() -> None:
-    assert over_budget(RULES, CostLimits(), VIEWS) == ()
+    assert over_limits(RULES, CostLimits(), VIEWS) == ()

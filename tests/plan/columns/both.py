@@ -12,7 +12,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.columns.over_nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.scope import CompiledFunctions, LowerMacro
 from kdsl.plan.rules.predicate import PredicateRule

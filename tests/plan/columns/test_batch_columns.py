@@ -14,7 +14,7 @@ from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.columns.batch import batch_of
-from kdsl.plan.columns.distinct import BatchColumns
+from kdsl.plan.columns.fallback import BatchColumns
 
 from tests.plan.lab import node
 

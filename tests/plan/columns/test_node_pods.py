@@ -19,7 +19,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.columns.over_nodes import lower_macro
 from kdsl.plan.rules.score import ScoreError
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program

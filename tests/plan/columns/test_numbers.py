@@ -13,7 +13,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.columns.over_nodes import lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import ScorePlugin
 

@@ -15,7 +15,7 @@ from kdsl.eval.scalar.meter import Steps
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns import statements
-from kdsl.plan.columns.distinct import Fallback
+from kdsl.plan.columns.fallback import Fallback
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateRule
 

@@ -41,7 +41,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.groups import Digit, grouped
 from kdsl.plan.columns.node_groups import Collect, distinct_digits
-from kdsl.plan.columns.node_lists import has_value, lists_of, tolerated
+from kdsl.plan.columns.node_items import has_value, lists_of, tolerated
 
 _BAD = EvalError("bad in another column")
 

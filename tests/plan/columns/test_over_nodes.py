@@ -21,9 +21,9 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.column import Column
-from kdsl.plan.columns.distinct import Fallback, NodeSlots
+from kdsl.plan.columns.fallback import Fallback, NodeSlots
 from kdsl.plan.columns.node_reads import unclear
-from kdsl.plan.columns.nodes import _evaluate, lower_macro
+from kdsl.plan.columns.over_nodes import _evaluate, lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import NO_SCORE_INT, ScorePlugin
 

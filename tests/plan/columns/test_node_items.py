@@ -20,9 +20,9 @@ from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.columns import node_lists
+from kdsl.plan.columns import node_items
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.columns.distinct import Fallback
+from kdsl.plan.columns.fallback import Fallback
 from kdsl.plan.compile.failures import StatusNumbers
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
@@ -221,7 +221,7 @@ def test_ports_in_use_are_asked_at_once() -> None:
 
 
 def test_more_items_than_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_lists, "MAX_ITEMS", 1)
+    monkeypatch.setattr(node_items, "MAX_ITEMS", 1)
     lists = [[Taint("a", str(at), "NoSchedule")] for at in range(MIN_ROWS)]
     columns, scalar = both_verdicts(predicate_program(PREDICATES[0]), PodInfo("p"), _nodes(lists))
     assert columns == scalar
@@ -243,11 +243,11 @@ def test_items_follow_their_column() -> None:
 def test_items_are_numbered_anew_with_their_column() -> None:
     column = FactColumn(lambda snapshot, rows: [])
     column.values, column.numbers = [None, (Taint("a", "", ""),)], {None: 0}
-    items = node_lists.lists_of(column)
+    items = node_items.lists_of(column)
     assert [each.key for each in items.items] == ["a"]
     column._forget()
     column.values += [(Taint("b", "", ""), Taint("c", "", ""))]
-    items = node_lists.lists_of(column)
+    items = node_items.lists_of(column)
     assert (items.longest, [each.key for each in items.items]) == (2, ["b", "c"])
 
 
@@ -258,9 +258,9 @@ def test_threads_that_ask_at_once_find_the_same_items() -> None:
         for _ in range(5):
             column = FactColumn(lambda snapshot, rows: [])
             column.values = [None, *((Taint("a", str(at), ""), Taint("b", "", "")) for at in range(500))]
-            items = node_lists.ListItems(column)
+            items = node_items.ListItems(column)
             with ThreadPoolExecutor(8) as pool:
-                list(pool.map(node_lists.ListItems.refresh, [items] * 8))
+                list(pool.map(node_items.ListItems.refresh, [items] * 8))
             assert (len(items.items), len(items.owners), len(items.places)) == (501, 1000, 1000)
             assert items.count(np.ones(501, np.bool_)).tolist() == [0] + [2] * 500
     finally:

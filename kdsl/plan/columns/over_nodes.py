@@ -6,13 +6,14 @@ same for all nodes of the list.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 
 import numpy as np
 from msgspec import Struct
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, CallOf, Comprehension, Const, FieldOf, Macro, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -28,10 +29,11 @@ from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.equal_pods import filter_of_pods
-from kdsl.plan.columns.logic import Operand as ColumnClosure
+from kdsl.plan.columns.fields import amount_read
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.rule import BodyColumns
+from kdsl.plan.columns.scope import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
 
 
@@ -52,12 +54,11 @@ def lower_macro(
     scope.lowered.is_of_macro = True
     body = Lowering(scope).lower(expr.body)
     is_filter = is_of_view or expr.macro is not Macro.MAP
-    result = _filtered if is_filter else _listed
+    result = _filtered if is_filter else _resource_reader(expr.body, node) or _listed
     # A hoisted part may hide that it reads the node.
     may_be_equal = is_filter and not any(part.slot != node and node in out.needs(part) for part in read)
     collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
     condition = out.compile(expr.body)
-    resource = None if is_filter else _resource(expr.body, node)
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
@@ -78,26 +79,22 @@ def lower_macro(
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
             return None
-        if resource is not None:
-            # The quantities themselves: columns do not know how they are written.
-            field, name = resource
-            return tuple(
-                [each[name] for each in map(attrgetter(field), chosen.snapshot.live.infos(chosen.rows))]
-            )
         return result(value, chosen)
 
     return at_once
 
 
-def _resource(expr: TypedExpr, node: int) -> tuple[str, str] | None:
-    """Return the attribute and the name of a resource that an expression reads of the node, if it is that."""
-    match expr:
-        case CallOf(
-            overload="index_resources",
-            args=(FieldOf(operand=Var(slot=slot), field=field), Const(value=str(name))),
-        ) if slot == node:
-            return attribute_of(field), name
-    return None
+def _resource_reader(expr: TypedExpr, node: int) -> Callable[[ColumnValue, NodeSet], Value] | None:
+    """Return a reader of the quantities of each node if an expression reads one resource of the node, and
+    nothing else. Columns lack the form in which a quantity is written.
+    """
+    amount = amount_read(expr, node)
+    if amount is None:
+        return None
+    read, name = attrgetter(attribute_of(amount[0])), amount[1]
+    return lambda value, nodes: tuple(
+        [each[name] for each in map(read, nodes.snapshot.live.infos(nodes.rows))]
+    )
 
 
 def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:

@@ -30,16 +30,16 @@ from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.eval.scalar.frame import Compile
 from kdsl.eval.scalar.over_nodes import Needs
 from kdsl.plan.columns.column import DTYPES, NotColumnar
-from kdsl.plan.columns.distinct import NodeSlots
+from kdsl.plan.columns.fallback import NodeSlots
 from kdsl.plan.columns.fields import has_list_column
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 from kdsl.plan.columns.numbers import NUMBERS
 from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.stability import is_stable
 
 NO_NODE: Final = -2
-"""In place of a slot; no variable has it."""
+"""The slot of the node where there is none: no variable has this slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Lowered:
     has the depth at which it was lowered. `is_of_macro` holds for those of a macro over nodes, not of a rule.
     """
 
-    lets: dict[tuple[int, frozenset[int]], tuple[Operand, int]] = field(default_factory=dict)
-    bodies: dict[tuple[str, int], tuple[Operand, int]] = field(default_factory=dict)
+    lets: dict[tuple[int, frozenset[int]], tuple[ColumnClosure, int]] = field(default_factory=dict)
+    bodies: dict[tuple[str, int], tuple[ColumnClosure, int]] = field(default_factory=dict)
     scalar_parts: list[ScalarPart] = field(default_factory=list)
     is_of_macro: bool = False
 
@@ -183,20 +183,20 @@ _LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The place of an expression in a rule.
+    """The place of an expression in its scope.
 
     `shared` are the slots of loop variables with one value for all rows, `captured` those of macros and
     functions, which hold columns.
     """
 
-    rule: ColumnScope
+    scope: ColumnScope
     shared: frozenset[int]
     captured: frozenset[int]
 
     @property
     def node(self) -> int:
         """The slot of the node."""
-        return self.rule.slots.node
+        return self.scope.slots.node
 
     def is_numbers(self, arg: TypedExpr, call: CallOf | None = None) -> bool:
         """Return whether `call` takes the expression, a list of numbers or the cards of the node."""
@@ -217,7 +217,7 @@ class Context:
             case Comprehension(macro=Macro.FILTER, iterable=iterable):
                 return self.is_node_list(iterable)
             case Var(slot=slot) if slot not in self.captured:
-                definition = self.rule.definitions.get(slot)
+                definition = self.scope.definitions.get(slot)
                 return definition is not None and self.is_node_list(definition)
         return False
 
@@ -226,7 +226,7 @@ class Context:
         match expr:
             case Var(slot=slot) if slot in self.captured:
                 return True
-            case Var(slot=slot) if (value := self.rule.definitions.get(slot)) is not None:
+            case Var(slot=slot) if (value := self.scope.definitions.get(slot)) is not None:
                 return self.is_uniform(value)
             case Comprehension(iterable=iterable, macro=macro):
                 return macro in _LISTS and self.is_uniform(iterable)
@@ -234,7 +234,7 @@ class Context:
                 return True
             case FieldOf(operand=Var(slot=slot)) if slot in self.captured:
                 return True
-        return self.rule.shared_closure(expr, self.shared) is not None
+        return self.scope.shared_closure(expr, self.shared) is not None
 
 
 def only_bools(conditions: Iterable[TypedExpr]) -> None:

@@ -1,4 +1,6 @@
-"""Lists of nodes, such as taints and used ports: a condition is evaluated once per distinct item."""
+"""Lists that each node has, such as its taints and used ports: a condition is evaluated once per distinct
+item of all nodes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.distinct_objects import DistinctObjects
-from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.logic import ColumnClosure
 
 MAX_CONDITIONS: Final = 64
 """The most conditions on items alone whose results are kept."""
@@ -54,7 +56,7 @@ class ListItems:
         self.owners: Int64s = np.zeros(0, np.int64)
         self.places: Int64s = np.zeros(0, np.int64)
         self.longest = 0
-        self._chosen: dict[Operand, tuple[Mask, int]] = {}
+        self._chosen: dict[ColumnClosure, tuple[Mask, int]] = {}
 
     def refresh(self) -> None:
         """Take in the lists that the column did not have before."""
@@ -107,7 +109,7 @@ class ItemCondition:
     variables of macros and functions around it that it reads, too; they must have one value for all rows.
     """
 
-    holds: Operand
+    holds: ColumnClosure
     is_static: bool
     others: tuple[int, ...] = ()
 
@@ -119,7 +121,7 @@ def lists_of(column: FactColumn) -> ListItems:
     return items
 
 
-def of_items(expr: CallOf, receiver: Operand, argument: Operand) -> Operand:
+def of_items(expr: CallOf, receiver: ColumnClosure, argument: ColumnClosure) -> ColumnClosure:
     """Return a method of `ITEM_METHODS` about the items of lists and one other value."""
     at, answer = ITEM_METHODS[expr.function]
 
@@ -180,7 +182,7 @@ function that returns for which items the method holds, given the other value.
 """
 
 
-def list_field(attribute: str) -> Operand:
+def list_field(attribute: str) -> ColumnClosure:
     """Return the lists that nodes have in an attribute; NotColumnar for what-ifs with other pods."""
     of_pods = attribute in OF_PODS
 
@@ -193,7 +195,7 @@ def list_field(attribute: str) -> Operand:
     return read
 
 
-def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondition) -> Operand:
+def over_items(macro: Macro, iterable: ColumnClosure, slot: int, condition: ItemCondition) -> ColumnClosure:
     """Return `all`, `exists` or `filter` over lists of nodes, by a condition that reads the item in `slot`
     and nothing of the node. NotColumnar if it fails for an item that is there.
     """
