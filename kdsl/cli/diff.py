@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import (
@@ -24,7 +25,9 @@ from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 if TYPE_CHECKING:
+    from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.analyses.change import PropertyChange
+    from kdsl.check.model.rule_set import CheckedProfile
     from kdsl.explain.moves import Moves
     from kdsl.sim.comparison import Side
 
@@ -228,6 +231,13 @@ def _between_profiles(
     settings = configured(read_config(config))
     if not any(each.name == RECORDED for each in rules.profiles.values()):
         _refuse_recorded(old, new, is_replay=is_replay)
-    before, after = find_profile(rules, old, where="OLD"), find_profile(rules, new, where="NEW")
+    unknown: list[Diagnostic] = []
+    found: list[CheckedProfile] = []
+    for name, where in ((old, "OLD"), (new, "NEW")):
+        with gathered(unknown):
+            found.append(find_profile(rules, name, where=where))
+    if unknown:
+        raise InvalidInputError(unknown)
+    before, after = found
     sides = [Side(rules, replace(settings, profile=each.qualified)) for each in (before, after)]
     return compare_profiles(before, after), (sides[0], sides[1])
