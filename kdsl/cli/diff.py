@@ -22,7 +22,7 @@ from kdsl.cli.inputs import (
     settle,
 )
 from kdsl.cli.output import emit, print_document
-from kdsl.cli.rule_sets import read_rule_set
+from kdsl.cli.rule_sets import read_rule_set, read_rule_sets
 
 if TYPE_CHECKING:
     from kdsl.base.diagnostic import Diagnostic
@@ -195,11 +195,11 @@ def _between_folders(
     from kdsl.sim.comparison import Side
 
     versions, sides = [], []
+    read = read_rule_sets(((old,), (new,)), config, with_trees=True)
     settings = configured(read_config(config))
     if profile is not None:
         settings = replace(settings, profile=profile)
-    for path in (old, new):
-        checked, rules = read_rule_set((path,), config, with_trees=True)
+    for path, (checked, rules) in zip((old, new), read, strict=True):
         # INVARIANT: rules without errors have the trees that were asked for.
         assert checked.program is not None
         files = frozenset(str(file.path) for file in find_rule_files([path], (SUFFIX, TWIN_SUFFIX))[0])

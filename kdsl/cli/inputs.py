@@ -221,7 +221,7 @@ def read_session(
     from kdsl.cycle.decision import TieBreak
     from kdsl.profiles import find_profile
 
-    loaded = _loaded(config)
+    loaded = load_given(config)
     checked = check_loaded(loaded, paths, keep=disk_cache(os.environ))
     found = list(checked.diagnostics)
     if profile is not None and checked.rules is not None:
@@ -247,12 +247,13 @@ def read_session(
 
 def read_config(path: Path | None) -> KdslConfiguration:
     """Read the file of `--config`, or return the defaults without one; errors exit with code 2."""
-    result = _loaded(path)
+    result = load_given(path)
     _complain(result.diagnostics)
     return result.configuration or sys.exit(2)
 
 
-def _loaded(path: Path | None) -> ConfigurationResult:
+def load_given(path: Path | None) -> ConfigurationResult:
+    """Load the file of `--config`, or the defaults without one."""
     from kdsl.config.configuration import DEFAULTS, load_configuration
 
     return DEFAULTS if path is None else load_configuration(path)

@@ -15,6 +15,7 @@ FILES = {
     "cluster.yaml": NODE + POD,
     "broken.yaml": NODE + POD.replace("name: a", "name: A"),
     "broken.kdsl": "kdsl 1\npackage a\npredicate P { require node.nme == 1 else 'x' }\n",
+    "other.kdsl": "kdsl 1\npackage a\npredicate P { require node.nam == 1 else 'x' }\n",
     "plain.kdsl": "kdsl 1\npackage a\nfn f(): int = 1\n",
     "kdsl.yaml": "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nsed: 1\n",
 }
@@ -64,6 +65,20 @@ def test_what_is_asked_for_and_is_not_there() -> None:
     asked = ("explain", "b", "--cluster", "cluster.yaml", "--node", "n2", "--what-if", "x", "--what-if", "y")
     assert sorted(_codes(asked)) == ["K1109", "K1109", "K1114", "K1114"]
     assert _codes(("diff", "one", "two")) == ["K0301", "K0301"]
+
+
+@pytest.mark.parametrize(
+    ("args", "codes"),
+    [
+        (("diff", "broken.kdsl", "other.kdsl"), ["K0302", "K0302"]),
+        (("diff", "broken.kdsl", "broken.kdsl"), ["K0302"]),
+        (("diff", "broken.kdsl", "plain.kdsl", "--config", "kdsl.yaml"), ["K0302", "K1131"]),
+        (("show", "p", "--config", "kdsl.yaml", "--rules", "none.kdsl"), ["K0355", "K1131"]),
+        (("rbac", "--config", "kdsl.yaml", "--rules", "broken.kdsl"), ["K0302", "K1131"]),
+    ],
+)
+def test_mistakes_of_rules_and_configuration(args: Sequence[str], codes: list[str]) -> None:
+    assert sorted(_codes(args)) == codes
 
 
 def test_a_file_for_placements_that_cannot_be_written() -> None:

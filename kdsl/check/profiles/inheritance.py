@@ -89,7 +89,8 @@ class Profiles:
         for located in self._declarations.all(Profile):
             draft = self._fold(located)
             self._complete(located, draft)
-            if draft.scheduler is not None:
+            # A profile of an unknown base may have been meant to take the place of that base.
+            if draft.scheduler is not None and draft.is_known:
                 schedulers.claim(located, draft.scheduler)
             team = self._teams.name_of(located)
             base = base_of(self._declarations, located)
@@ -105,8 +106,11 @@ class Profiles:
         """Report profiles of teams whose base is a profile that the platform has replaced."""
         for located in self._declarations.all(Profile):
             base = base_of(self._declarations, located)
-            scheduler = None if base is None else self._drafts[base.qualified].scheduler
-            if base is None or scheduler is None or self._teams.name_of(base):
+            if base is None or self._teams.name_of(base):
+                continue
+            draft = self._drafts[base.qualified]
+            scheduler = draft.scheduler
+            if scheduler is None or not draft.is_known:
                 continue
             replacing = schedulers.replacing(base, scheduler)
             if replacing is not None:
