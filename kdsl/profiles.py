@@ -127,7 +127,8 @@ def qualified_profile(profiles: Collection[str], name: str, where: str = "--prof
         problem = Diagnostic(CheckCode.UNKNOWN_NAME, title, where=where, help=("write its full name",))
     else:
         known = [*profiles, *(each.rpartition(".")[2] for each in profiles)]
-        help_ = (*did_you_mean(name, known), f"profiles: {', '.join(profiles)}")
+        listed = f"profiles: {', '.join(profiles)}" if profiles else "the rules have no profile"
+        help_ = (*did_you_mean(name, known), listed)
         if "/" in name or name.endswith(".kdsl"):
             help_ = (f"this is a path: write the name of a profile, and the path as `--rules {name}`", *help_)
         problem = Diagnostic(CheckCode.UNKNOWN_NAME, f"there is no profile `{name}`", where=where, help=help_)

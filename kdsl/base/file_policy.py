@@ -190,11 +190,12 @@ def files_below(
     folder: Path,
     wants: Callable[[str], bool],
     problems: list[OSError],
-    skips: Callable[[Path], bool] = lambda path: False,
+    skips: Callable[[Path, str], bool] = lambda folder, name: False,
 ) -> list[FoundFile]:
     """Return the files below a folder whose names are wanted, sorted, without hidden and skipped ones.
 
-    Errors and refusals are added to `problems`, with the path as `filename`.
+    `skips` gets a folder and a name in it. Errors and refusals are added to `problems`, with the path as
+    `filename`.
     """
     search = _FileSearch(wants, skips)
     if not search.run(folder):
@@ -209,8 +210,12 @@ class _Folder:
     """A folder in a search: its name to show, its places, and its resolved path."""
 
     path: Path
-    places: tuple[Path, ...]
+    places: tuple[str, ...]
     real: Path
+
+    def places_of(self, name: str, real: str) -> tuple[str, ...]:
+        """Return the places of an entry. A search makes many: as texts, which are faster than paths."""
+        return tuple(dict.fromkeys((*(os.path.join(each, name) for each in self.places), real)))  # noqa: PTH118
 
 
 @dataclass(slots=True)
@@ -218,8 +223,8 @@ class _FileSearch:
     """A walk through a folder. It follows links last, so that a file gets the name that is no link."""
 
     wants: Callable[[str], bool]
-    skips: Callable[[Path], bool]
-    found: dict[Path, FoundFile] = field(default_factory=dict)
+    skips: Callable[[Path, str], bool]
+    found: dict[str, FoundFile] = field(default_factory=dict)
     problems: list[OSError] = field(default_factory=list)
     _seen: set[Path] = field(default_factory=set)
     _folders: list[_Folder] = field(default_factory=list)
@@ -229,7 +234,7 @@ class _FileSearch:
     def run(self, folder: Path) -> bool:
         """Search the folder; return False if the search is given up."""
         root = named_file(folder)
-        self._folders.append(_Folder(folder, tuple(map(Path, root.places)), root.real))
+        self._folders.append(_Folder(folder, root.places, root.real))
         while self._folders or self._links:
             while self._folders:
                 self._look_through(self._folders.pop())
@@ -255,22 +260,24 @@ class _FileSearch:
         if self._entries > MOST_ENTRIES:
             return
         for entry in entries:
-            if entry.name.startswith(".") or self.skips(folder.path / entry.name):
+            name, is_link = entry.name, entry.is_symlink()
+            is_folder = entry.is_dir(follow_symlinks=False)
+            is_wanted = is_link or is_folder or self.wants(name)
+            if name.startswith(".") or not is_wanted or self.skips(folder.path, name):
                 continue
-            if entry.is_symlink():
-                self._links.append((folder, entry.name))
+            if is_link:
+                self._links.append((folder, name))
             else:
-                self._take(folder, entry.name, folder.real / entry.name, entry.is_dir(follow_symlinks=False))
+                self._take(folder, name, folder.real / name, is_folder)
 
     def _take(self, standing: _Folder, name: str, real: Path, is_folder: bool) -> None:
-        path = standing.path / name
-        places = dict.fromkeys((*(each / name for each in standing.places), real))
+        path, key = standing.path / name, str(real)
+        places = standing.places_of(name, key)
         if is_folder:
-            self._folders.append(_Folder(path, tuple(places), real))
-        elif self.wants(name):
-            names = tuple(map(str, places))
-            known = self.found.get(real)
-            self.found[real] = known.also_at(names) if known else FoundFile(path, real, names)
+            self._folders.append(_Folder(path, places, real))
+        else:
+            known = self.found.get(key)
+            self.found[key] = known.also_at(places) if known else FoundFile(path, real, places)
 
     def _take_link(self, standing: _Folder, name: str) -> None:
         """Add the target of a link, unless the link leaves its folder. Links to files with unwanted names are

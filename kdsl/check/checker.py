@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.span import Span
+from kdsl.check.analyses.sound import sound_part
 from kdsl.check.devices.device import check_device
 from kdsl.check.devices.folding import fold
 from kdsl.check.model.codes import CheckCode
@@ -56,10 +57,14 @@ MAX_DERIVED_DEVICES: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The rules where there is no error, else None; the diagnostics in the order of the text."""
+    """The rules where there is no error, else None; the diagnostics in the order of the text.
+
+    `sound` are the rules without errors where others have some.
+    """
 
     rules: RuleSet | None
     diagnostics: tuple[Diagnostic, ...]
+    sound: RuleSet
 
 
 def check_program(program: Program, externals: Externals = NO_EXTERNALS) -> CheckResult:
@@ -70,8 +75,6 @@ def check_program(program: Program, externals: Externals = NO_EXTERNALS) -> Chec
     run = _Check(program, load_views(), externals)
     profiles = run.check()
     diagnostics = tuple(sorted(run.diagnostics, key=_in_order(program)))
-    if has_errors(diagnostics):
-        return CheckResult(None, diagnostics)
     identity = (program.digest, "views", run.views.minor, *externals.versions)
     digest = hashlib.sha256(" ".join(identity).encode()).hexdigest()
     rules = RuleSet(
@@ -82,7 +85,9 @@ def check_program(program: Program, externals: Externals = NO_EXTERNALS) -> Chec
         run.written,
         MappingProxyType(run.devices),
     )
-    return CheckResult(rules, diagnostics)
+    if has_errors(diagnostics):
+        return CheckResult(None, diagnostics, sound_part(rules, diagnostics))
+    return CheckResult(rules, diagnostics, rules)
 
 
 class _Check:

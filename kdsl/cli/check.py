@@ -172,6 +172,9 @@ def _print_plan(
     if profile is not None:
         found = find_profile(rules, profile)
         rules = replace(rules, profiles={found.qualified: found})
+    if not rules.profiles:
+        emit("the rules have no profile: none will run", to_stderr=True)
+        return
     views = load_views()
     emit(plan_text(rules))
     emit("")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import (
@@ -21,10 +22,12 @@ from kdsl.cli.inputs import (
     settle,
 )
 from kdsl.cli.output import emit, print_document
-from kdsl.cli.rule_sets import read_rule_set
+from kdsl.cli.rule_sets import read_rule_set, read_rule_sets
 
 if TYPE_CHECKING:
+    from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.analyses.change import PropertyChange
+    from kdsl.check.model.rule_set import CheckedProfile
     from kdsl.explain.moves import Moves
     from kdsl.sim.comparison import Side
 
@@ -192,11 +195,11 @@ def _between_folders(
     from kdsl.sim.comparison import Side
 
     versions, sides = [], []
+    read = read_rule_sets(((old,), (new,)), config, with_trees=True)
     settings = configured(read_config(config))
     if profile is not None:
         settings = replace(settings, profile=profile)
-    for path in (old, new):
-        checked, rules = read_rule_set((path,), config, with_trees=True)
+    for path, (checked, rules) in zip((old, new), read, strict=True):
         # INVARIANT: rules without errors have the trees that were asked for.
         assert checked.program is not None
         files = frozenset(str(file.path) for file in find_rule_files([path], (SUFFIX, TWIN_SUFFIX))[0])
@@ -228,6 +231,13 @@ def _between_profiles(
     settings = configured(read_config(config))
     if not any(each.name == RECORDED for each in rules.profiles.values()):
         _refuse_recorded(old, new, is_replay=is_replay)
-    before, after = find_profile(rules, old, where="OLD"), find_profile(rules, new, where="NEW")
+    unknown: list[Diagnostic] = []
+    found: list[CheckedProfile] = []
+    for name, where in ((old, "OLD"), (new, "NEW")):
+        with gathered(unknown):
+            found.append(find_profile(rules, name, where=where))
+    if unknown:
+        raise InvalidInputError(unknown)
+    before, after = found
     sides = [Side(rules, replace(settings, profile=each.qualified)) for each in (before, after)]
     return compare_profiles(before, after), (sides[0], sides[1])

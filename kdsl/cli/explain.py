@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import (
     fault_options,
@@ -17,12 +18,14 @@ from kdsl.cli.inputs import (
     read_workload,
     session_or_live_options,
     settle,
+    workload_mistakes,
 )
 from kdsl.cli.live_cluster import LiveCluster, live_options
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
 if TYPE_CHECKING:
     from kdsl.app import Settings
+    from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.model.rule_set import RuleSet
     from kdsl.explain.explanation import Explanation
     from kdsl.sim.workload import Workload
@@ -109,7 +112,13 @@ def command(
         _ask(wanted, cluster_that_runs)
         return
     checked, settings = read_session(
-        config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
+        config,
+        rules,
+        profile=profile,
+        seed=seed,
+        tie_break=tie_break,
+        parallelism=parallelism,
+        beside=lambda: workload_mistakes(cluster, pods, form) if cluster else (),
     )
     broken, source = False, ""
     if cluster:
@@ -134,15 +143,21 @@ def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Work
     from kdsl.sim.run import explain
     from kdsl.sim.what_if import changed, idle_changes, read_changes
 
-    pod = workload.find(wanted.pod)
-    if wanted.node is not None:
-        workload.check_node(wanted.node)
+    unknown: list[Diagnostic] = []
+    with gathered(unknown):
+        pod = workload.find(wanted.pod)
+    with gathered(unknown):
+        if wanted.node is not None:
+            workload.check_node(wanted.node)
+    with gathered(unknown):
+        changes = read_changes(wanted.what_if, workload)
+    if unknown:
+        raise InvalidInputError(unknown)
     inspection = Inspection(wanted.node or "", wanted.everything, home=pod.node_name)
     if pod.node_name:
         workload, pod = workload.without_its_node(pod)
     if not wanted.what_if:
         return explain(rules, workload, settings, pod, inspection)
-    changes = read_changes(wanted.what_if, workload)
     if idle := tuple(idle_changes(workload, pod, changes)):
         print_diagnostics(idle)
     plain = replace(inspection, is_needed=False)

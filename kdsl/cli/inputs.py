@@ -13,7 +13,7 @@ import click
 
 from kdsl.base.diagnostic import has_errors
 from kdsl.base.disk_cache import disk_cache
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import InvalidInputError, KdslError, gathered
 from kdsl.base.real_path import real_path
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.output import print_diagnostics
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.model.rule_set import RuleSet
     from kdsl.config.configuration import ConfigurationResult, KdslConfiguration
+    from kdsl.lab.inputs.plain import Read
     from kdsl.sim.workload import Workload
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -161,19 +162,30 @@ def read_workload(
     cluster.
     """
     from kdsl.cluster.read.codes import InputCode
-    from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
-    if form in ("kubernetes", "openb"):
-        read = read_openb_trace if form == "openb" else read_kubernetes
-    else:
-        from kdsl.lab.inputs.plain import reader_of
-
-        read = reader_of(form)
-    workload, diagnostics = read(cluster, pods, keeps_manifests=keeps_manifests)
+    workload, diagnostics = _reader(form)(cluster, pods, keeps_manifests=keeps_manifests)
     broken = _complain(diagnostics)
     if any(each.code == InputCode.UNREADABLE for each in diagnostics) or (broken and not workload.nodes):
         sys.exit(2)
     return workload, broken
+
+
+def workload_mistakes(cluster: tuple[str, ...], pods: tuple[str, ...], form: str) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of the inputs, for a command that cannot go on for another reason."""
+    try:
+        return tuple(_reader(form)(cluster, pods, keeps_manifests=False)[1])
+    except InvalidInputError as error:
+        return tuple(error.diagnostics)
+
+
+def _reader(form: str) -> Read:
+    from kdsl.sim.workload import read_kubernetes, read_openb_trace
+
+    if form in ("kubernetes", "openb"):
+        return read_openb_trace if form == "openb" else read_kubernetes
+    from kdsl.lab.inputs.plain import reader_of
+
+    return reader_of(form)
 
 
 _READ_IN_FOLDERS: Final = frozenset((".yaml", ".yml", ".json", ".kdsl", ".csv"))
@@ -199,15 +211,28 @@ def read_session(
     seed: int | None,
     tie_break: str | None,
     parallelism: int | None,
+    beside: Callable[[], tuple[Diagnostic, ...]],
 ) -> tuple[RuleSet, Settings]:
-    """Read the configuration and the rules, overridden by the options; errors exit with code 2."""
+    """Read the configuration and the rules, overridden by the options; errors exit with code 2.
+
+    With errors, the diagnostics of the other inputs are printed as well: `beside` returns them.
+    """
     from kdsl.configured import check_loaded, configured
     from kdsl.cycle.decision import TieBreak
+    from kdsl.profiles import find_profile
 
-    loaded = _loaded(config)
+    loaded = load_given(config)
     checked = check_loaded(loaded, paths, keep=disk_cache(os.environ))
-    broken = _complain(checked.diagnostics)
-    if checked.rules is None or loaded.configuration is None or broken:
+    found = list(checked.diagnostics)
+    if profile is not None and checked.rules is not None:
+        with gathered(found):
+            find_profile(checked.rules, profile)
+    try:
+        if has_errors(found):
+            found += beside()
+    finally:
+        _complain(tuple(found))
+    if checked.rules is None or loaded.configuration is None or has_errors(found):
         sys.exit(2)
     settings = configured(loaded.configuration)
     options = {
@@ -222,12 +247,13 @@ def read_session(
 
 def read_config(path: Path | None) -> KdslConfiguration:
     """Read the file of `--config`, or return the defaults without one; errors exit with code 2."""
-    result = _loaded(path)
+    result = load_given(path)
     _complain(result.diagnostics)
     return result.configuration or sys.exit(2)
 
 
-def _loaded(path: Path | None) -> ConfigurationResult:
+def load_given(path: Path | None) -> ConfigurationResult:
+    """Load the file of `--config`, or the defaults without one."""
     from kdsl.config.configuration import DEFAULTS, load_configuration
 
     return DEFAULTS if path is None else load_configuration(path)

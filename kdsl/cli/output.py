@@ -19,6 +19,7 @@ import click
 
 from kdsl.base.containment import is_foreign
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.visible import visible, visible_text
 
 PLAIN_WIDTH = 100
@@ -134,7 +135,11 @@ def lines_to(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
     elif str(path) == "-":
         yield lambda lines: emit("".join(f"{line}\n" for line in lines), nl=False, is_exact=True)
     else:
-        with path.open("w", encoding="utf-8") as file:
+        try:
+            file = path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise KdslError(f"cannot write `{path}`: {reason_of(error)}") from None
+        with file:
             yield lambda lines: file.writelines(f"{line}\n" for line in lines)
 
 

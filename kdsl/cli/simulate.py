@@ -17,6 +17,7 @@ from kdsl.cli.inputs import (
     refuse_overwriting,
     session_options,
     settle,
+    workload_mistakes,
 )
 from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document, terminal_width
 
@@ -88,7 +89,13 @@ def command(
 
     refuse_overwriting((placements, record), (*cluster, *pods, *rules, config))
     checked, settings = read_session(
-        config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
+        config,
+        rules,
+        profile=profile,
+        seed=seed,
+        tie_break=tie_break,
+        parallelism=parallelism,
+        beside=lambda: workload_mistakes(cluster, pods, form),
     )
     workload, broken = read_workload(
         cluster, pods, form, keeps_manifests=record is not None or settings.shows_manifests

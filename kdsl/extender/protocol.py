@@ -13,6 +13,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kdsl.base.undecodable import json_mistake
+from kdsl.extender import members
+from kdsl.extender.members import folded
 
 T = TypeVar("T")
 
@@ -218,13 +220,23 @@ class _Meta(Struct, frozen=True):
 class _Named(Struct, frozen=True):
     metadata: _Meta
 
+    def __post_init__(self) -> None:
+        members.take()
+
+
+class _SentUid(Struct, frozen=True):
+    """A victim as kube-scheduler writes it; other clients may write the key in another case."""
+
+    uid: str | None = field(name="UID", default=None)
+
 
 _NULL: Final = b"null"
-_members: Final = msgspec.json.Decoder(dict[str, Raw])
+_by_name: Final = msgspec.json.Decoder(dict[str, Raw])
 _raws: Final = msgspec.json.Decoder(tuple[Raw, ...] | None)
 _names: Final = msgspec.json.Decoder(tuple[str, ...] | None)
 _text: Final = msgspec.json.Decoder(str | None)
 _number: Final = msgspec.json.Decoder(int | None)
+_sent_uids: Final = msgspec.json.Decoder(tuple[_SentUid, ...] | None)
 _named: Final = msgspec.json.Decoder(tuple[_Named, ...] | None)
 _review: Final = msgspec.json.Decoder(AdmissionReview)
 _encoder: Final = msgspec.json.Encoder()
@@ -256,72 +268,87 @@ def write(answer: object) -> bytes:
 
 
 def _read(body: bytes, read: Callable[[bytes], T]) -> T:
+    members.begin()
+    try:
+        return _decoded(body, read)
+    except members.SpentError as error:
+        raise UnreadableError(str(error)) from None
+
+
+def _decoded(body: bytes, read: Callable[[bytes], T]) -> T:
     try:
         return read(body)
     except RecursionError:
         raise UnreadableError("the body is nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        members.check()
         is_json = isinstance(error, msgspec.ValidationError)
         why = str(error) if is_json else json_mistake(body, error)
         raise UnreadableError(f"the body cannot be read: {why}") from None
 
 
 def _args(body: bytes) -> ExtenderArgs:
-    members = _folded(body)
-    listed, named = members.get("nodes"), bytes(members.get("nodenames", _NULL))
+    found = folded(body)
+    listed, named = found.get("nodes"), bytes(found.get("nodenames", _NULL))
     _check_count(named.count(b",") + 1, "NodeNames")
     names, nodes = _names.decode(named), None if listed is None else _nodes(listed)
     if nodes is None and names is None:
         raise UnreadableError("the body has neither Nodes nor NodeNames")
-    return ExtenderArgs(_pod(members), nodes, names)
+    return ExtenderArgs(_pod(found), nodes, names)
 
 
 def _nodes(listed: bytes | Raw) -> tuple[SentNode, ...]:
-    named = _whole(_folded(listed).get("items", _NULL), "Nodes", "a node")
+    named = _whole(folded(listed).get("items", _NULL), "Nodes", "a node")
     return tuple(SentNode(name, raw) for name, raw in named)
 
 
 def _preemption(body: bytes) -> ExtenderPreemptionArgs:
-    members = _folded(body)
-    whole, by_uid = members.get("nodenametovictims"), members.get("nodenametometavictims")
+    found = folded(body)
+    whole, by_uid = found.get("nodenametovictims"), found.get("nodenametometavictims")
     if whole is None and by_uid is None:
         raise UnreadableError("the body has neither NodeNameToVictims nor NodeNameToMetaVictims")
     return ExtenderPreemptionArgs(
-        _pod(members),
+        _pod(found),
         None if whole is None else _by_node(whole, "NodeNameToVictims", _victims),
         None if by_uid is None else _by_node(by_uid, "NodeNameToMetaVictims", _metas),
     )
 
 
 def _by_node(listed: Raw, what: str, read: Callable[[Raw], T]) -> dict[str, T]:
-    members = _members.decode(listed)
-    _check_count(len(members), what)
-    return {name: read(raw) for name, raw in members.items()}
+    _check_count(members.count(listed), what)
+    return {name: read(raw) for name, raw in _by_name.decode(listed).items()}
 
 
 def _victims(raw: Raw) -> Victims:
-    members = _folded(raw)
-    pods = _whole(members.get("pods", _NULL), "Pods", "a victim")
-    return Victims(tuple(pod for _, pod in pods), _violations(members))
+    found = folded(raw)
+    pods = _whole(found.get("pods", _NULL), "Pods", "a victim")
+    return Victims(tuple(pod for _, pod in pods), _violations(found))
 
 
 def _metas(raw: Raw) -> MetaVictims:
-    members = _folded(_object(raw, "the list of victims on a node"))
-    pods = _raws.decode(members.get("pods", _NULL)) or ()
-    return MetaVictims(tuple(MetaPod(_word(_folded(pod), "uid")) for pod in pods), _violations(members))
+    found = folded(_object(raw, "the list of victims on a node"))
+    return MetaVictims(_uids(found.get("pods", _NULL)), _violations(found))
 
 
-def _violations(members: Mapping[str, Raw]) -> int:
-    return _number.decode(members.get("numpdbviolations", _NULL)) or 0
+def _uids(listed: bytes | Raw) -> tuple[MetaPod, ...]:
+    usual = _sent_uids.decode(listed) or ()
+    members.take(len(usual))
+    if all(each.uid is not None for each in usual):
+        return tuple([MetaPod(each.uid or "") for each in usual])
+    return tuple(MetaPod(_word(folded(pod), "uid")) for pod in _raws.decode(listed) or ())
+
+
+def _violations(found: Mapping[str, Raw]) -> int:
+    return _number.decode(found.get("numpdbviolations", _NULL)) or 0
 
 
 def _binding(body: bytes) -> ExtenderBindingArgs:
-    members = _folded(body)
+    found = folded(body)
     args = ExtenderBindingArgs(
-        _word(members, "podname"),
-        _word(members, "podnamespace"),
-        _word(members, "poduid"),
-        _word(members, "node"),
+        _word(found, "podname"),
+        _word(found, "podnamespace"),
+        _word(found, "poduid"),
+        _word(found, "node"),
     )
     if not (args.name and args.namespace and args.node):
         raise UnreadableError("the body has no PodName, PodNamespace or Node")
@@ -341,10 +368,10 @@ def _question(body: bytes) -> AdmissionReview:
     return review
 
 
-def _pod(members: Mapping[str, Raw]) -> Raw:
-    if "pod" not in members:
+def _pod(found: Mapping[str, Raw]) -> Raw:
+    if "pod" not in found:
         raise UnreadableError("the body has no Pod")
-    return _object(members["pod"], "the Pod")
+    return _object(found["pod"], "the Pod")
 
 
 def _whole(listed: bytes | Raw, what: str, each: str) -> Iterator[tuple[str, Raw]]:
@@ -368,13 +395,8 @@ def _check_count(count: int, what: str) -> None:
         raise UnreadableError(f"{what} has more than {MOST_NODES} entries")
 
 
-def _word(members: Mapping[str, Raw], key: str) -> str:
-    return _text.decode(members.get(key, _NULL)) or ""
-
-
-def _folded(body: bytes | Raw) -> dict[str, Raw]:
-    """Return the members of an object by lower-case key, without nulls."""
-    return {key.lower(): raw for key, raw in _members.decode(body).items() if bytes(raw) != _NULL}
+def _word(found: Mapping[str, Raw], key: str) -> str:
+    return _text.decode(found.get(key, _NULL)) or ""
 
 
 def json_values(raw: Raw) -> Any:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kdsl.base.visible import visible
 from kdsl.extender import protocol
-from kdsl.extender.gate import FullError, Gate
+from kdsl.extender.gate import FullError, Gate, Held
 from kdsl.extender.ports import Behaviour, NotReadyError, RefusedError
 from kdsl.extender.protocol import UnreadableError
 
@@ -57,6 +57,10 @@ class Verb:
 
 
 class _TooLargeError(Exception):
+    pass
+
+
+class _SlowError(Exception):
     pass
 
 
@@ -103,11 +107,13 @@ class ExtenderServer:
             gate.check()
             with gate.holding() as held:
                 # Callers that send slowly must not keep others away: a call counts from its last byte on.
-                body = await self._body(request, held.add)
+                body = await self._body(request, held)
                 with gate.enter():
                     return await self._in_turn(verb, body, request)
         except UnreadableError as error:
             return _failure(400, str(error))
+        except _SlowError:
+            return _failure(408, "the body came slowly, and another needed its room")
         except TimeoutError:
             return _failure(408, f"the body did not come within {gate.limits.body_within:g} s")
         except _TooLargeError:
@@ -128,20 +134,28 @@ class ExtenderServer:
                 return Response(status_code=_GONE)
             return await self._answer(verb, body)
 
-    async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
+    async def _body(self, request: Request, held: Held) -> bytes:
         """Read the body, within the limits."""
         most, said = self._gate.limits.body, request.headers.get("content-length", "")
         if said.isdecimal() and int(said[:20]) > most:
             raise _TooLargeError
         parts: list[bytes] = []
         size = 0
-        async with asyncio.timeout(self._gate.limits.body_within):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise _TooLargeError
-                hold(len(part))
-                parts.append(part)
+        now = asyncio.get_running_loop().time
+        try:
+            async with asyncio.timeout(self._gate.limits.body_within) as limit:
+                held.arriving(lambda: limit.reschedule(now()))
+                async for part in request.stream():
+                    size += len(part)
+                    if size > most:
+                        raise _TooLargeError
+                    held.add(len(part))
+                    parts.append(part)
+                held.arrived()
+        except TimeoutError:
+            if held.is_given_up:
+                raise _SlowError from None
+            raise
         return b"".join(parts)
 
     async def _answer(self, verb: Verb, body: bytes) -> Response:

@@ -188,10 +188,10 @@ class _Ignored:
     used: set[Path] = field(default_factory=set)
     _patterns: dict[Path, tuple[tuple[Path, tuple[re.Pattern[str], ...]], ...]] = field(default_factory=dict)
 
-    def has(self, path: Path) -> bool:
+    def has(self, parent: Path, name: str) -> bool:
         """Return whether the file of a folder on the way to a path names the path."""
-        for folder, patterns in self._above(path.parent):
-            if self._name(folder, patterns, path):
+        for folder, patterns in self._above(parent):
+            if self._name(folder, patterns, parent / name):
                 self.used.add(folder)
                 return True
         return False

@@ -196,9 +196,10 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Expr | File]):
                 return Literal(LiteralKind.UINT, value or 0, raw, span=span)
         value = read_integer(raw)
         if value is None or value > INT64_MAX:
-            self._report_range(
-                span, raw, "int", f"the largest is {INT64_MAX}; write `{raw[:40]}u` for a uint"
-            )
+            help_ = f"the largest is {INT64_MAX}"
+            if value is not None and value <= UINT64_MAX:
+                help_ += f"; write `{raw}u` for a uint"
+            self._report_range(span, raw, "int", help_)
             if value == INT64_MAX + 1:
                 # The smallest int contains this number; whether a minus stands before it is found later.
                 self._lonely_minimum[span.start] = self._diagnostics.pop()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from math import inf
 from typing import Final
 
+from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
 from kdsl.check.model.codes import CheckCode
@@ -20,8 +22,9 @@ from kdsl.lang.program import Program
 from kdsl.lang.tree import File
 from kdsl.lang.twin import is_twin
 from kdsl.lang.words import STATEMENT_STARTERS, TERMINAL_OF_STARTER
+from kdsl.plan.rules.codes import PlanCode
 
-_OF_STATEMENTS: Final = frozenset(
+_OF_STATEMENTS: Final[frozenset[StrEnum]] = frozenset(
     {
         *(CheckCode.NO_OVERLOAD, CheckCode.ARGUMENT_COUNT, CheckCode.WRONG_TYPE, CheckCode.MIXED_TYPES),
         *(CheckCode.BAD_TEXT, CheckCode.NOT_IN_RULES, CheckCode.COMPARED_VIEWS, CheckCode.MACRO_FORM),
@@ -33,9 +36,10 @@ _OF_STATEMENTS: Final = frozenset(
 """Errors that depend on their own statement only."""
 _OF_DECLARATIONS: Final = _OF_STATEMENTS | {
     *(CheckCode.MAY_BE_MISSING, CheckCode.SHADOWING, CheckCode.NOT_HERE, CheckCode.UNTYPED_PARAM),
-    *(CheckCode.WRITTEN_TWICE, CheckCode.MISPLACED),
+    *(CheckCode.WRITTEN_TWICE, CheckCode.MISPLACED, AnalysisCode.NO_VALUE, AnalysisCode.TEAM_OVERLAP),
+    PlanCode.BACKOFF,
 }
-"""Errors that depend on their own rule only."""
+"""Errors that depend on their own rule only, or on those that they name."""
 _LINE: Final = re.compile(r"^[ \t]*(\w*)", re.MULTILINE)
 _NAMING: Final = re.compile(r"\s*(?:let|param)\s+(\w+)")
 _LOOP: Final = re.compile(r"\s*for\b|\s*(?:let|param)\b(?!\s+\w)")
@@ -57,6 +61,10 @@ def certain_errors(
         if each.span is None:
             continue
         certain = files[each.span.source.path].certain_at(each.span.start)
+        if each.code == AnalysisCode.TEAM_OVERLAP:
+            # It is about two teams.
+            for other in each.secondary:
+                certain &= files[other.span.source.path].certain_at(other.span.start)
         is_unknown = each.code == CheckCode.UNKNOWN_FUNCTION and bool(certain)
         if each.code in certain or (is_unknown and is_there and not _may_declare(program, each.span.text)):
             yield each
@@ -112,7 +120,7 @@ class _Regions:
         after = bisect(self._declarations, place)
         return self._declarations[after] if after < len(self._declarations) else inf
 
-    def certain_at(self, place: int) -> frozenset[CheckCode]:
+    def certain_at(self, place: int) -> frozenset[StrEnum]:
         """Return the errors that are certain at a place."""
         if bisect(self._declarations, place) not in self._damaged:
             return _OF_DECLARATIONS

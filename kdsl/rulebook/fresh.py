@@ -9,6 +9,7 @@ from typing import TypeAlias
 from kdsl.analysis.constants import check_constants
 from kdsl.analysis.overlap import check_overlaps
 from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.check.analyses.sound import sound_part
 from kdsl.check.checker import check_program
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import Externals, without_absent
@@ -45,7 +46,7 @@ def _check(
     program, diagnostics = loaded.program, (*texts.problems, *loaded.diagnostics)
     externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
     if has_errors(diagnostics):
-        found = check_program(program, externals=externals).diagnostics
+        _, found = _check_all(program, externals)
         return None, (*diagnostics, *misfits, *certain_errors(found, program, diagnostics))
     rules, problems = check_once(program, externals)
     problems = without_absent(problems, externals)
@@ -77,11 +78,7 @@ def check_once(program: Program, externals: Externals) -> _Checked:
     texts = (program.shelved, files)
     known = _checked.get(texts)
     if known is None or known[0] != externals:
-        checked = check_program(program, externals=externals)
-        rules = checked.rules
-        # Functions of absent plugins have types but no values.
-        more = () if rules is None or externals.absent else _check_values(rules)
-        answer = (None if has_errors(more) else rules, (*checked.diagnostics, *more))
+        answer = _check_all(program, externals)
         known = _checked[texts] = (externals, answer)
     _checked.move_to_end(texts)
     while len(_checked) > _MOST_CHECKED:
@@ -89,8 +86,17 @@ def check_once(program: Program, externals: Externals) -> _Checked:
     return known[1]
 
 
+def _check_all(program: Program, externals: Externals) -> _Checked:
+    """Check a program, and the values of all its rules that have no other errors."""
+    checked = check_program(program, externals=externals)
+    # Functions of absent plugins have types but no values.
+    more = () if externals.absent else _check_values(checked.sound)
+    return None if has_errors(more) else checked.rules, (*checked.diagnostics, *more)
+
+
 def _check_values(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report errors that depend on values: the checker computes no values."""
     constants, overlaps = check_constants(rules), check_overlaps(rules)
     # An expression with an error in a constant has no value, which is no further error.
-    return (*constants, *overlaps, *(() if constants else check_backoffs(rules)))
+    backoffs = check_backoffs(sound_part(rules, constants) if constants else rules)
+    return (*constants, *overlaps, *backoffs)

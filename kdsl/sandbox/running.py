@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+import socket
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import uvloop
@@ -14,6 +15,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, KdslError, reason_of
 from kdsl.base.interrupt import SIGNALS
 from kdsl.sandbox.admin import throw_switch
+from kdsl.sandbox.listening import HOST
 from kdsl.sandbox.loading import load
 from kdsl.sandbox.model.resources import NODES, PODS
 from kdsl.sandbox.options import SandboxOptions
@@ -32,14 +34,17 @@ async def serve(
 
     `started` is called with the URL and the number of objects. `complain` is called before it if objects of
     `cluster` were skipped; `found` holds the reasons. Raises InvalidInputError if all were, KdslError with
-    the mistakes of all faults, or where the port or the kubeconfig is not available.
+    the mistakes of all faults, or where the port or the kubeconfig is not available; all of them at once.
     """
     sandbox = Sandbox(options)
-    if load(sandbox.world, cluster, found) == 0 and found:
+    is_empty = load(sandbox.world, cluster, found) == 0 and bool(found)
+    mistakes = [*_throw(sandbox, faults), *_obstacles(options)]
+    if is_empty and not mistakes:
         raise InvalidInputError(found)
     if found:
         complain()
-    _throw(sandbox, faults)
+    if mistakes:
+        raise KdslError("\n".join(mistakes))
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for number in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, _end, ended, number)
@@ -49,7 +54,7 @@ async def serve(
             started(sandbox.url, f"{nodes} nodes, {pods} pods")
             return await ended == signal.SIGINT
     except OSError as error:
-        raise KdslError(f"cannot start: {_reason(error, options)}") from None
+        raise KdslError(_reason(error, options)) from None
 
 
 def run(serving: Coroutine[Any, Any, bool]) -> bool:
@@ -64,22 +69,36 @@ def run(serving: Coroutine[Any, Any, bool]) -> bool:
             signal.signal(number, handler)
 
 
-def _throw(sandbox: Sandbox, faults: Sequence[str]) -> None:
-    mistakes: list[str] = []
+def _throw(sandbox: Sandbox, faults: Sequence[str]) -> Iterator[str]:
+    """Switch faults on; yield the mistakes."""
     for fault in faults:
         name, _, value = fault.partition("=")
         try:
             throw_switch(sandbox.faults, name, value)
         except ValueError as error:
-            mistakes.append(str(error))
-    if mistakes:
-        raise KdslError("\n".join(mistakes))
+            yield str(error)
+
+
+def _obstacles(options: SandboxOptions) -> Iterator[str]:
+    """Yield why a sandbox cannot start, as far as it shows before."""
+    if options.port:
+        try:
+            socket.create_server((HOST, options.port)).close()
+        except OSError as error:
+            yield _reason(error, options)
+    if options.kubeconfig is not None:
+        try:
+            options.kubeconfig.parent.stat()
+        except OSError as error:
+            yield _reason(error, options)
 
 
 def _reason(error: OSError, options: SandboxOptions) -> str:
     if error.filename is None:
-        return f"port {options.port}: {os.strerror(error.errno or 0).lower()}; name another `--port`"
-    return f"cannot write `{options.kubeconfig}`: {reason_of(error)}; name another `--kubeconfig`"
+        why = f"port {options.port}: {os.strerror(error.errno or 0).lower()}; name another `--port`"
+    else:
+        why = f"cannot write `{options.kubeconfig}`: {reason_of(error)}; name another `--kubeconfig`"
+    return f"cannot start: {why}"
 
 
 def _end(ended: asyncio.Future[int], number: int) -> None:

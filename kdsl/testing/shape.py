@@ -124,7 +124,8 @@ def _explain(error: ValidationError, place: PlacedValue, whole: Span) -> Iterato
             if missing and error.message.split("'")[1] == missing[0]:
                 names = ", ".join(f"`{key}`" for key in missing)
                 span = _head(place, whole)
-                yield Diagnostic(TestCode.MISSING_KEY, f"{names} is missing", span, _comment(error))
+                verb = "is" if len(missing) == 1 else "are"
+                yield Diagnostic(TestCode.MISSING_KEY, f"{names} {verb} missing", span, _comment(error))
         case "oneOf":
             keys = [each["required"][0] for each in rule]
             names = ", ".join(f"`{key}`" for key in keys)

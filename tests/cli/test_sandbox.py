@@ -95,3 +95,21 @@ def test_what_cannot_be_is_told(tmp_path: Path) -> None:
     told = f"cannot start: port {port}: address already in use; name another `--port`"
     assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_of_all_options_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("kind: Pod\n")
+    path = tmp_path / "none" / "config"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        places = ["--cluster", str(tmp_path / "pod.yaml"), "--port", port, "--kubeconfig", str(path)]
+        result = kdsl("sandbox", *places, "--fault", "latency=x", "--fault", "heal=1")
+    assert result.exit_code == 2
+    assert result.stderr.count("K1105") == 1
+    errors = result.stderr[result.stderr.index("error: ") :]
+    assert errors == (
+        "error: latency takes seconds, as in `latency=0.2`, not `x`\n"
+        "heal takes no value, not `1`\n"
+        f"cannot start: port {port}: address already in use; name another `--port`\n"
+        f"cannot start: cannot write `{path}`: no such file or directory; name another `--kubeconfig`\n"
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from kdsl.extender import protocol
+from kdsl.extender import members, protocol
 from kdsl.extender.objects import read_pod
 from kdsl.extender.protocol import (
     ExtenderBindingResult,
@@ -175,6 +175,55 @@ def test_a_list_of_what_is_no_object_is_given_up_at_its_start(
         assert tracemalloc.get_traced_memory()[1] < 5 * len(text)
     finally:
         tracemalloc.stop()
+
+
+_FEW = 20_000
+_KEYS = b",".join(b'"%x":1' % at for at in range(10 * _FEW))
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (protocol.read_args, b'{"Pod":{},"NodeNames":["n"],%s}' % _KEYS),
+        (protocol.read_args, b'{"Pod":{},"Nodes":{%s}}' % _KEYS),
+        (
+            protocol.read_preemption,
+            b'{"Pod":{},"NodeNameToVictims":{%s}}' % _KEYS,
+        ),
+        (protocol.read_binding, b"{%s}" % _KEYS),
+        (
+            protocol.read_args,
+            b'{"Pod":{},"Nodes":{"items":[%s]}}' % b",".join([b'{"metadata":{"name":""}}'] * (10 * _FEW)),
+        ),
+        (
+            protocol.read_preemption,
+            b'{"Pod":{},"NodeNameToMetaVictims":{%s}}'
+            % b",".join(b'"%d":{"Pods":[%s]}' % (at, b",".join([b"{}"] * _FEW)) for at in range(3)),
+        ),
+    ],
+    ids=["keys", "keys of Nodes", "nodes", "keys of a binding", "objects", "victims"],
+)
+def test_many_short_members_are_given_up(
+    read: Callable[[bytes], object], body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """28 MiB of short keys took 458 MiB."""
+    monkeypatch.setattr(members, "MOST_MEMBERS", _FEW)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableError, match=f"the body has more than {_FEW} members"):
+            read(body)
+        assert tracemalloc.get_traced_memory()[1] < 200 * _FEW
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_equal_keys_the_last_counts() -> None:
+    """As for Go."""
+    names = b'{"Pod":{},"NodeNames":["a"],"nodenames":["b"],"x":1,"y":2}'
+    assert protocol.read_args(names).names == ("b",)
+    victims = b'{"Pod":{},"NodeNameToMetaVictims":{"n":{"pods":[{"UID":"a"},{"uid":"b"},{"Uid":null},{}]}}}'
+    found = protocol.read_preemption(victims).meta_victims
+    assert found == {"n": MetaVictims(tuple(map(MetaPod, ("a", "b", "", ""))))}
 
 
 def test_a_call_may_have_the_most_nodes() -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from kdsl.extender.gate import SMALL, Gate, Limits
+from kdsl.extender.gate import SMALL, FullError, Gate, Limits
 from kdsl.extender.ports import NotReadyError, RefusedError
 from kdsl.extender.protocol import (
     AdmissionReview,
@@ -269,6 +269,65 @@ def test_large_bodies_that_do_not_come_keep_no_usual_call_away() -> None:
             await until(lambda: gate.bytes == 0)
 
     run(scenario)
+
+
+def test_large_bodies_that_stall_give_up_their_room_to_another() -> None:
+    async def scenario() -> None:
+        limits = Limits(body=2 * SMALL, bodies=4 * SMALL, body_within=1000, patience=0.01)
+        async with serving(limits) as (_, gate, port):
+            stalled = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+            for _, writer in stalled:
+                writer.write(b"POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (2 * SMALL))
+                writer.write(b" " * (2 * SMALL - 1))
+            await until(lambda: gate.bytes == 4 * SMALL - 2)
+            async with asyncio.timeout(20):
+                while (reply := await post(port, "/filter", {**CALL, "Filler": " " * SMALL})).status == 503:
+                    await asyncio.sleep(0.005)
+            assert reply.status == 200
+            first = await read_reply(stalled[0][0])
+            assert (first.status, first.json) == (
+                408,
+                {"Error": "the body came slowly, and another needed its room"},
+            )
+            # The other one had room beside it, and goes on.
+            stalled[1][1].write(b" ")
+            assert (await read_reply(stalled[1][0])).status == 400
+            for _, writer in stalled:
+                writer.close()
+            assert gate.calls == gate.bytes == 0
+
+    run(scenario)
+
+
+def test_a_large_body_gives_up_its_room_only_while_it_is_late() -> None:
+    time = 0.0
+    stopped: list[str] = []
+    # One `SMALL` a second is in time.
+    gate = Gate(Limits(body=10 * SMALL, bodies=6 * SMALL, body_within=10, patience=1), lambda: time)
+    with gate.holding() as steady, gate.holding() as slow, gate.holding() as new:
+        steady.arriving(lambda: stopped.append("steady"))
+        slow.arriving(lambda: stopped.append("slow"))
+        slow.add(3 * SMALL)
+        for _ in range(4):
+            time += 0.5
+            steady.add(SMALL // 2)
+            # A byte now and then gives no more time.
+            slow.add(1)
+        new.add(2 * SMALL)
+        assert stopped == ["slow"] and slow.is_given_up
+        assert gate.bytes == 4 * SMALL
+        time += 0.9
+        with pytest.raises(FullError, match=f"have {4 * SMALL} bytes"):
+            new.add(3 * SMALL)
+        time += 0.2
+        new.add(3 * SMALL)
+        assert stopped == ["slow", "steady"]
+        # It does not make room for itself.
+        time += 10
+        with pytest.raises(FullError):
+            new.add(2 * SMALL)
+        assert gate.bytes == new.bytes == 5 * SMALL
+    assert not gate.bytes
 
 
 def test_a_body_that_does_not_come_is_given_up() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import errno
 import socket
 import ssl
 from pathlib import Path
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from kdsl.live.endpoints import certificate_mistakes
 from kdsl.live.options import ServingOptions
-from kdsl.live.serving import listening
+from kdsl.live.serving import listening, tls_acceptor
 from kdsl.live.serving.certificate import LIFETIME, KeyPair, ServedCertificate, self_signed
 from kdsl.live.serving.listening import Bounds, Listener
 from starlette.applications import Starlette
@@ -179,6 +180,67 @@ def test_a_connection_without_a_tls_handshake_is_closed(monkeypatch: pytest.Monk
             await server.stop()
 
     assert asyncio.run(run()) == b""
+
+
+def test_handshakes_that_are_not_finished_are_few_and_keep_no_probe_away() -> None:
+    async def run() -> tuple[bytes, int, bytes, int]:
+        pair = self_signed(NOW)
+        server = Listener(APP, ServedCertificate(pair).context, Bounds(4))
+        await server.start("127.0.0.1", 0)
+        most = 0
+        try:
+            silent = []
+            for _ in range(20):
+                silent.append(await asyncio.open_connection("127.0.0.1", server.port))
+                most = max(most, server.handshakes)
+            text = (await fetch(server.port, trusting(pair.certificate)))[0]
+            # The oldest ones have made room for the others.
+            first = await asyncio.wait_for(silent[0][0].read(), 5)
+            async with asyncio.timeout(5):
+                while server.handshakes > 4:
+                    await asyncio.sleep(0.005)
+            most = max(most, server.handshakes)
+            for _, writer in silent[10:]:
+                writer.write(b"this is no handshake")
+            async with asyncio.timeout(5):
+                while server.handshakes:
+                    await asyncio.sleep(0.005)
+            for _, writer in silent:
+                writer.close()
+            left = await asyncio.open_connection("127.0.0.1", server.port)
+            while not server.handshakes:
+                await asyncio.sleep(0.005)
+        finally:
+            await server.stop()
+        end = await asyncio.wait_for(left[0].read(), 5)
+        left[1].close()
+        return text, most, first + end, server.handshakes
+
+    text, most, silence, left = asyncio.run(run())
+    assert text.endswith(b"ok") and most <= 4 and silence == b"" and left == 0
+
+
+def test_without_room_for_open_files_connections_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = self_signed(NOW)
+    accept, refused = socket.socket.accept, []
+
+    def full(listening: socket.socket) -> tuple[socket.socket, object]:
+        if len(refused) < 2:
+            refused.append(listening)
+            raise OSError(errno.EMFILE, "Too many open files")
+        return accept(listening)
+
+    async def run() -> bytes:
+        server = Listener(APP, ServedCertificate(pair).context)
+        await server.start("127.0.0.1", 0)
+        try:
+            return (await asyncio.wait_for(fetch(server.port, trusting(pair.certificate)), 5))[0]
+        finally:
+            await server.stop()
+
+    monkeypatch.setattr(tls_acceptor, "RETRY", 0.01)
+    monkeypatch.setattr(socket.socket, "accept", full)
+    assert asyncio.run(run()).endswith(b"ok") and len(refused) == 2
 
 
 def test_a_client_that_does_not_read_its_answer_loses_its_connection(

@@ -131,6 +131,58 @@ def test_errors_in_other_files(tmp_path: Path) -> None:
     assert sorted(found(tmp_path, a=broken, b=wrong)) == ["a.kdsl:3 K0101", "b.kdsl:3 K0302"]
 
 
+TEAMS = """\
+team a { owns pod.namespace == "x" }
+team b { owns pod.namespace == "x" }
+queue Q { order by pod.priority backoff duration("-1s") to duration("9s") }
+score S { value node.podCount / 0 }
+fn half(x: int): int = x / 2
+"""
+OF_VALUES = ["4 K0421", "5 K0217", "6 K0218"]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("", []),
+        ('predicate P { require node.nme == "a" else "no" }', ["8 K0302"]),
+        ("predicate P { require }", ["8 K0101"]),
+        ('profile p { scheduler "p" queue None }', ["8 K0307"]),
+        # Nothing follows from an error: of a function, of the parameter of a file, of a constant.
+        (
+            """\
+            fn wait(x: int): duration = duration("-1s") + x
+            queue R { order by pod.priority backoff wait(1) to duration("9s") }""",
+            ["8 K0201"],
+        ),
+        (
+            """\
+            param zero: int = "0"
+            score T { value node.podCount / zero }""",
+            ["8 K0203"],
+        ),
+        (
+            """\
+            fn over(): duration = duration("x")
+            queue R { order by pod.priority backoff over() to duration("9s") }""",
+            ["8 K0206"],
+        ),
+    ],
+)
+def test_errors_of_values_beside_others(tmp_path: Path, text: str, codes: list[str]) -> None:
+    expected = [f"a.kdsl:{code}" for code in (*OF_VALUES, *codes)]
+    assert sorted(found(tmp_path, a=HEAD + TEAMS + dedent(text))) == sorted(expected)
+
+
+@pytest.mark.parametrize("team", ["a", "b"])
+def test_a_team_with_a_broken_line_overlaps_with_none(tmp_path: Path, team: str) -> None:
+    broken = TEAMS.replace(f"team {team} {{", f"team {team} {{ priority one")
+    line = 3 if team == "a" else 4
+    assert sorted(found(tmp_path, a=HEAD + broken)) == [
+        f"a.kdsl:{each}" for each in sorted((f"{line} K0101", *OF_VALUES[1:]))
+    ]
+
+
 def test_an_unknown_import_hides_nothing(tmp_path: Path) -> None:
     text = 'kdsl 1\npackage a\nimport nowhere\npredicate P { require node.nme == nowhere.x else "no" }'
     assert sorted(found(tmp_path, a=text)) == ["a.kdsl:3 K0350", "a.kdsl:4 K0302"]

@@ -159,21 +159,27 @@ def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: H
     return declarations.undeclared(_KINDS[kind], name, home)
 
 
-def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
-    """Return the error for a second rule, or a second rule of this name, in a profile."""
-    change = (
-        "reweight {} N` changes its weight"
-        if kind is RuleKind.SCORE
-        else "tighten {} {{ … }}` adds conditions"
-    )
-    help_ = f"`{change.format(entry.name)}; `disable {kind} {entry.name}` takes it out first"
+def used_twice(
+    entry: Entry,
+    rule: Located[Predicate] | Located[Score],
+    name: Name,
+    kind: RuleKind,
+    located: Located[Profile],
+    ways: tuple[str, ...],
+) -> Diagnostic:
+    """Return the error for a second rule, or a second rule of this name, in a profile.
+
+    `located` is the profile, `ways` are the ways to change the first that its author has.
+    """
+    is_other = rule.qualified != entry.rule.qualified and rule.home.package == located.home.package
+    rest = "give this one another name" if is_other else "remove this one"
     return Diagnostic(
         CheckCode.USED_TWICE,
         f"the profile has a {kind} `{entry.name}` already",
         name.span,
         "would run twice, or be mistaken for the other",
         secondary=(Label(entry.used.span, "it comes from here"),),
-        help=(help_,),
+        help=("; ".join((*ways, rest)),),
     )
 
 

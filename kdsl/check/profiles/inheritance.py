@@ -32,7 +32,7 @@ from kdsl.check.profiles.draft import (
 from kdsl.check.profiles.effective import RuleTables, finish
 from kdsl.check.profiles.profile_devices import ProfileDevices
 from kdsl.check.profiles.repeats import check_repeats
-from kdsl.check.profiles.rights import TeamRights
+from kdsl.check.profiles.rights import DISABLE_SCORES, TeamRights
 from kdsl.check.profiles.scheduler_names import SchedulerNames, base_of
 from kdsl.check.profiles.teams import Teams
 from kdsl.lang.choices import RuleKind
@@ -89,7 +89,8 @@ class Profiles:
         for located in self._declarations.all(Profile):
             draft = self._fold(located)
             self._complete(located, draft)
-            if draft.scheduler is not None:
+            # A profile of an unknown base may have been meant to take the place of that base.
+            if draft.scheduler is not None and draft.is_known:
                 schedulers.claim(located, draft.scheduler)
             team = self._teams.name_of(located)
             base = base_of(self._declarations, located)
@@ -105,8 +106,11 @@ class Profiles:
         """Report profiles of teams whose base is a profile that the platform has replaced."""
         for located in self._declarations.all(Profile):
             base = base_of(self._declarations, located)
-            scheduler = None if base is None else self._drafts[base.qualified].scheduler
-            if base is None or scheduler is None or self._teams.name_of(base):
+            if base is None or self._teams.name_of(base):
+                continue
+            draft = self._drafts[base.qualified]
+            scheduler = draft.scheduler
+            if scheduler is None or not draft.is_known:
                 continue
             replacing = schedulers.replacing(base, scheduler)
             if replacing is not None:
@@ -172,13 +176,13 @@ class Profiles:
                 for score in (
                     scores if self._is_root(located, statement.span, "scores", "add score X weight 1") else ()
                 ):
-                    weight = self._weight(score.weight)
+                    weight = self._weight(score.weight, located)
                     draft = self._add(draft, RuleKind.SCORE, score.name, weight, located, None, None)
                 return draft
             case AddPredicate(name=name, placing=placing, anchor=anchor):
                 return self._add(draft, RuleKind.PREDICATE, name, 0, located, placing, anchor)
             case AddScore(name=name):
-                weight = self._weight(statement.weight)
+                weight = self._weight(statement.weight, located)
                 return self._add(draft, RuleKind.SCORE, name, weight, located, None, None)
             case Reweight():
                 return self._reweight(draft, statement, located)
@@ -238,7 +242,8 @@ class Profiles:
         entries = draft.of(kind)
         same = next((entry for entry in entries if entry.name == rule.name), None)
         if same is not None:
-            self._diagnostics.append(used_twice(same, name, kind))
+            ways = self._rights.ways_to_change(same, kind, located)
+            self._diagnostics.append(used_twice(same, rule, name, kind, located, ways))
             return draft
         at = len(entries)
         if anchor is not None:
@@ -250,22 +255,23 @@ class Profiles:
                 at = found if placing is Placing.BEFORE else found + 1
         return draft.put(kind, (*entries[:at], Entry(rule, name, name.span, weight), *entries[at:]))
 
-    def _weight(self, weight: Number) -> int:
+    def _weight(self, weight: Number, located: Located[Profile]) -> int:
         if 1 <= weight.value <= MAX_WEIGHT:
             return weight.value
         title = f"a weight is 1 to {MAX_WEIGHT}, not {weight.value}"
-        help_ = (
-            ("a score that shall not count is left out, or taken out by `disable score`",)
-            if weight.value == 0
-            else ()
+        why, help_ = "out of range", ""
+        if weight.value == 0:
+            help_ = "a score that shall not count is left out"
+            if self._rights.may(located, DISABLE_SCORES):
+                help_ += ", or taken out by `disable score`"
+        self._diagnostics.append(
+            Diagnostic(CheckCode.WEIGHT_RANGE, title, weight.span, why, help=(help_,) if help_ else ())
         )
-        why = "out of range"
-        self._diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, weight.span, why, help=help_))
         return 1
 
     def _reweight(self, draft: Draft, statement: Reweight, located: Located[Profile]) -> Draft:
         at = entry_at(draft.scores, statement.name, self._declarations, located.home)
-        weight = self._weight(statement.weight)
+        weight = self._weight(statement.weight, located)
         if at is None:
             self._diagnostics.extend(not_in_profile(draft, RuleKind.SCORE, statement.name, "reweight"))
             return draft

@@ -19,6 +19,7 @@ from kdsl.check.model.sharing import DEVICES
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Var
 from kdsl.check.names.declarations import Declarations, Located
+from kdsl.check.names.externals import PLUGINS
 from kdsl.check.profiles.draft import Draft, Entry, entry_at
 from kdsl.check.profiles.teams import Teams, statements_of
 from kdsl.lang.choices import RuleKind
@@ -113,6 +114,30 @@ class TeamRights:
             )
         )
 
+    def may(self, located: Located[Profile], right: str) -> bool:
+        """Return whether the author of a profile has a right: the platform has all."""
+        team = self._teams.of(located.declaration.span)
+        return team is None or self._teams.grant(team, right) is not None
+
+    def ways_to_change(self, entry: Entry, kind: RuleKind, located: Located[Profile]) -> tuple[str, ...]:
+        """Return the statements that the author of a profile may write to change a rule of its base."""
+        profile, used = located.declaration.span, entry.used.span
+        if used.source is profile.source and profile.start <= used.start < profile.end:
+            return ()
+        rule, name, ways = entry.rule.declaration, entry.name, []
+        team = self._teams.of(profile)
+        is_own = team is not None and self._is_of(entry, team)
+        if kind is RuleKind.SCORE and (is_own or self.may(located, REWEIGHT)):
+            ways.append(f"`reweight {name} N` changes its weight")
+        is_plugin = entry.rule.home.package == PLUGINS
+        if kind is RuleKind.PREDICATE and not is_plugin and self.may(located, TIGHTEN):
+            ways.append(f"`tighten {name} {{ … }}` adds conditions")
+        right = DISABLE_PREDICATES if kind is RuleKind.PREDICATE else DISABLE_SCORES
+        is_mandatory = isinstance(rule, Predicate) and rule.mandatory
+        if not is_mandatory and (is_own or self.may(located, right)):
+            ways.append(f"`disable {kind} {name}` takes it out first")
+        return tuple(ways)
+
     def check(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> None:
         """Report a statement that the profile's team has no right to. `draft` is the profile before it."""
         team = self._teams.of(located.declaration.span)
@@ -175,13 +200,21 @@ class TeamRights:
             if self._is_of(entries[at], team):
                 continue
             if isinstance(rule, Predicate) and rule.mandatory:
-                self._diagnostics.append(_mandatory(rule, what, team, statement.span))
+                self._diagnostics.append(
+                    _mandatory(rule, what, team, statement.span, self._tighten_instead(team))
+                )
             else:
                 of_what = f"{what} of a {kind} that is the platform's"
                 help_: tuple[str, ...] = ()
                 if kind is RuleKind.PREDICATE:
-                    help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
+                    help_ = self._tighten_instead(team)
                 self._has_right(team, right, statement.span, of_what, help_)
+
+    def _tighten_instead(self, team: Located[Team]) -> tuple[str, ...]:
+        """Return the hint to write `tighten`, for a team that may."""
+        if self._teams.grant(team, TIGHTEN) is None:
+            return ()
+        return ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
 
     def _check_devices(
         self, draft: Draft, statement: UseDevices, team: Located[Team], located: Located[Profile]
@@ -316,11 +349,12 @@ def _keeps(new: CheckedQueue, old: CheckedQueue, admit: CheckedAdmit) -> bool:
     return any(each.condition == admit.condition for each in new.admit)
 
 
-def _mandatory(rule: Predicate, what: str, team: Located[Team], span: Span) -> Diagnostic:
+def _mandatory(
+    rule: Predicate, what: str, team: Located[Team], span: Span, help_: tuple[str, ...]
+) -> Diagnostic:
     """Return the error for a team's change of a mandatory predicate, which no right allows."""
     title = f"predicate `{rule.name.text}` is mandatory"
     why = f"team `{team.name}` may not {what}: that may let nodes pass"
-    help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
     label = Label(rule.name.span, "declared here")
     return Diagnostic(CheckCode.MANDATORY, title, span, why, secondary=(label,), help=help_)
 

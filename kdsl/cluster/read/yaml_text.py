@@ -90,14 +90,17 @@ _Collection: TypeAlias = dict[str, object] | list[object]
 
 @dataclass(slots=True)
 class _Open:
-    """A collection under construction. `weight` counts the values in it, with aliases expanded."""
+    """A collection under construction. `weight` counts the values in it, with aliases expanded.
+
+    `merges` are the values of `<<` with their lines.
+    """
 
     value: _Collection
     anchor: str | None
     key: str | None = None
     has_key: bool = False
     weight: int = 1
-    merges: list[object] = field(default_factory=list)
+    merges: list[tuple[object, int]] = field(default_factory=list)
 
 
 def yaml_documents(text: str) -> Iterator[YamlDocument]:
@@ -243,13 +246,13 @@ class _Builder:
         self._keep(done.value, done.weight, done.anchor)
 
     def _merge(self, done: _Open, value: dict[str, object]) -> None:
-        for source in done.merges:
+        for source, line in done.merges:
             for one in source if isinstance(source, list) else [source]:
                 if isinstance(one, dict):
                     for key, item in one.items():
                         value.setdefault(key, item)
                 else:
-                    self._document.complain(self._line, "`<<` merges mappings only")
+                    self._document.complain(line, "`<<` merges mappings only")
 
     def _keep(self, value: object, weight: int, anchor: str | None) -> None:
         """Store a complete value in its parent: as a key, an entry, an item or the document itself."""
@@ -265,7 +268,7 @@ class _Builder:
         elif not parent.has_key:
             self._key(parent, value)
         elif parent.key is None:
-            parent.merges.append(value)
+            parent.merges.append((value, self._line))
             parent.has_key = False
         else:
             parent.value[parent.key] = value

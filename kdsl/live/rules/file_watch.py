@@ -11,6 +11,7 @@ leaves out are not read here either, and a folder is visited once even if severa
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ def _digest(poll: _Poll) -> bytes:
 def _stamp(file: FoundFile) -> tuple[str, str, int, int, int, int]:
     path, real = str(file.path), str(file.real)
     try:
-        state = file.real.stat()
+        state = os.stat(real)  # noqa: PTH116 - of many files, `Path.stat` is slow
     except OSError:
         return (path, real, 0, 0, -1, 0)
     # Programs that copy files may set the time of modification, but never that of the change.

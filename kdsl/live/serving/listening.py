@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kdsl.base.errors import reason_of
+from kdsl.live.serving.tls_acceptor import TlsAcceptor
 
 CONNECTIONS: Final = 128
 IDLE: Final = 30
@@ -33,7 +34,10 @@ DRAIN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a server: connections, and seconds until an idle one is closed."""
+    """The limits of a server: connections, and seconds until an idle one is closed.
+
+    As many TLS handshakes may be under way besides.
+    """
 
     connections: int = CONNECTIONS
     idle: int = IDLE
@@ -147,6 +151,8 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, most: int) -> None:
         super().__init__(config)
         self._most = most
+        self.servers: list[asyncio.Server] = []
+        self.acceptors: list[TlsAcceptor] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -155,19 +161,23 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on the sockets. That of the base class lets a TLS handshake take a minute."""
         loop, config = asyncio.get_running_loop(), self.config
-        within = None if config.ssl is None else HEADERS_WITHIN
-        self.servers = [
-            await loop.create_server(
-                self._protocol,
-                sock=listening,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=within,
-                ssl_shutdown_timeout=within,
-            )
-            for listening in sockets or ()
-        ]
+        for listening in sockets or ():
+            if isinstance(config.ssl, ssl.SSLContext):
+                most, within = self._most, HEADERS_WITHIN
+                acceptor = TlsAcceptor(listening, config.ssl, self._protocol, most, within)
+                self.acceptors.append(acceptor)
+            else:
+                server = await loop.create_server(self._protocol, sock=listening, backlog=config.backlog)
+                self.servers.append(server)
         self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop; requests under way get a few seconds, handshakes none."""
+        for acceptor in self.acceptors:
+            acceptor.close()
+        await super().shutdown(sockets)
+        for acceptor in self.acceptors:
+            await acceptor.wait_closed()
 
     def _protocol(self) -> BoundedProtocol:
         protocol = BoundedProtocol(self.config, self.server_state, {})
@@ -195,6 +205,11 @@ class Listener:
     def connections(self) -> int:
         """Return the number of connections; those in a TLS handshake do not count."""
         return len(self._server.server_state.connections)
+
+    @property
+    def handshakes(self) -> int:
+        """Return the number of TLS handshakes under way."""
+        return sum(acceptor.handshakes for acceptor in self._server.acceptors)
 
     async def start(self, host: str, port: int) -> None:
         """Listen; `port` 0 takes a free one and stores it in `self.port`. Raises OSError."""

@@ -194,6 +194,14 @@ def test_a_profile_may_take_the_place_of_what_it_extends() -> None:
     assert [each.code for each in _check(both).diagnostics] == ["K0406"]
 
 
+def test_a_profile_of_an_unknown_base_takes_no_scheduler_name() -> None:
+    """It may have been meant to take the place of that base: `kubernetes.default` with a slip."""
+    text = 'profile p extends kubernetes.defalt { scheduler "default-scheduler" }'
+    assert [each.code for each in _check(text).diagnostics] == ["K0307"]
+    text += ' profile q extends p { scheduler "default-scheduler" }'
+    assert [each.code for each in _check(text).diagnostics] == ["K0307"]
+
+
 def test_parameters_of_files_are_not_set() -> None:
     library = Source("lib.kdsl", "kdsl 1\npackage lib\nfinal param fixed = 2\nparam free = 3\n")
     user = 'kdsl 1\npackage user\nimport lib\nimport kubernetes.v1_36 as k\nprofile p extends k.default { scheduler "p" set lib.fixed = 1 set lib.free = 1 }'

@@ -19,7 +19,7 @@ _PLATFORM = """
 queue Q { admit when pod.schedulingGates.size() == 0 else "gated" order by pod.queuedAt }
 predicate Small { param limit = 5 require node.podCount < limit else "full" }
 predicate Extra { require node.podCount < 3 else "fuller" }
-mandatory predicate Real { require node.name != "" else "no node" }
+mandatory predicate Real { param least = 0 require node.podCount >= least else "no node" }
 score Low { param factor = 1 value factor }
 score High { value 2 }
 profile base { scheduler "default-scheduler" queue Q predicates { Small Real } scores { Low weight 1 } }
@@ -127,6 +127,63 @@ def test_weights_of_added_scores_keep_to_the_range() -> None:
     assert _findings(statement, "add scores, reweight 1 to 9") == [(CheckCode.OUT_OF_RANGE, "10")]
     around = "disable score Low add score platform.Low weight 10"
     assert _findings(around, "add scores, disable scores, reweight 1 to 9")[0][0] == CheckCode.OUT_OF_RANGE
+
+
+_TWICE = {
+    "tighten": "`tighten Small { … }` adds conditions",
+    "disable predicates": "`disable predicate Small` takes it out first",
+    "reweight 1 to 9": "`reweight Low N` changes its weight",
+    "disable scores": "`disable score Low` takes it out first",
+}
+
+
+@pytest.mark.parametrize(
+    ("statement", "rights", "ways"),
+    [
+        ("add predicate platform.Small", [], []),
+        ("add predicate platform.Small", ["disable scores", "tighten"], ["tighten"]),
+        ("add predicate platform.Small", ["disable predicates"], ["disable predicates"]),
+        ("add score platform.Low weight 1", [], []),
+        ("add score platform.Low weight 1", ["disable predicates", "reweight 1 to 9"], ["reweight 1 to 9"]),
+        (
+            "add score platform.Low weight 1",
+            ["reweight 1 to 9", "disable scores"],
+            ["reweight 1 to 9", "disable scores"],
+        ),
+    ],
+)
+def test_a_second_rule_offers_what_the_team_may_write(
+    statement: str, rights: list[str], ways: list[str]
+) -> None:
+    (problem,) = _check(statement, ", ".join((*rights, "add predicates", "add scores"))).diagnostics
+    assert problem.code == CheckCode.USED_TWICE
+    assert problem.help == ("; ".join((*(_TWICE[each] for each in ways), "remove this one")),)
+
+
+def test_a_second_rule_beside_a_mandatory_one_or_its_own() -> None:
+    everything = ", ".join(_RIGHTS)
+    (problem,) = _check("add predicate platform.Real", everything).diagnostics
+    assert problem.help == ("`tighten Real { … }` adds conditions; remove this one",)
+    own = 'predicate Small { require node.podCount < 4 else "own" }'
+    (problem,) = _check("add predicate Small", "add predicates", own).diagnostics
+    assert problem.help == ("give this one another name",)
+    # What the profile itself adds is not changed, but written once.
+    twice = "add predicate platform.Extra add predicate platform.Extra"
+    (problem,) = _check(twice, everything).diagnostics
+    assert problem.help == ("remove this one",)
+
+
+@pytest.mark.parametrize("statement", ["set Small.limit = 9", "set Real.least = 9"])
+def test_tighten_is_offered_to_those_who_may(statement: str) -> None:
+    for may, offers in (("add scores", ()), ("add scores, tighten", ("to demand more, write `tighten`",))):
+        (problem,) = _check(statement, may).diagnostics
+        assert tuple(each.partition(":")[0] for each in problem.help) == offers
+
+
+def test_a_weight_of_zero_offers_disable_to_those_who_may() -> None:
+    for may, offers in (("", ""), (", disable scores", ", or taken out by `disable score`")):
+        (problem,) = _check("add score platform.High weight 0", f"add scores{may}").diagnostics
+        assert problem.help == (f"a score that shall not count is left out{offers}",)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,13 @@ def test_values() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["a: 1\n<<: 1\nb: 2\n", "a: 1\n<<: [{b: 1}, 1]\nb: 2\n"])
+def test_what_cannot_be_merged_is_told_with_its_line(text: str) -> None:
+    (document,) = yaml_documents(text)
+    (mistake,) = document.mistakes
+    assert (mistake.line, mistake.text) == (2, "`<<` merges mappings only")
+
+
 def test_empty_documents_do_not_count_as_values_but_are_numbered() -> None:
     documents = list(yaml_documents("---\n---\na: 1\n---\n# nothing\n---\nb: 2\n"))
     assert [(one.number, one.value) for one in documents if one.value is not None] == [
