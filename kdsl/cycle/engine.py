@@ -340,6 +340,9 @@ class Engine:
         self._begin(pod)
         table = self._routes.table_of(pod)
         reason = self._reason_to_skip(pod, table)
+        if table is None:
+            # No room is kept for a pod that this scheduler does not decide (any more).
+            self.nominator.delete(pod)
         if table is None or reason:
             profile = table.profile if table else ""
             return Decision(pod.key, profile, Outcome.SKIPPED, message=reason, rules=self._options.rules)
