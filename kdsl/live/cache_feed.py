@@ -124,10 +124,12 @@ class CacheFeed:
         before, is_assumed = self._cache.pod(key), self._cache.is_assumed(key)
         is_ours = is_assumed and before is not None and before.node_name == pod.node_name
         if self._engine.being_bound(key) is None:
-            if self._pending(key) is not None:
-                if not is_ours:
-                    self._note_foreign_bind()
-                self._engine.leave_queue(pod)
+            is_pending = self._pending(key) is not None
+            if is_pending and not is_ours:
+                self._note_foreign_bind()
+            # One that was skipped has left the queue, but may still be nominated.
+            self._engine.leave_queue(pod)
+            if is_pending:
                 self._listeners.pod_over(pod.uid)
         elif not is_ours and is_assumed:
             # Our binding under way ends by itself: the API server refuses it.

@@ -281,10 +281,8 @@ class TestPendingPods:
         decision = world.scheduler.engine.schedule_one(queued)
         assert decision.message == "skip schedule deleting pod: default/a"
 
-    @pytest.mark.parametrize("is_seen", [True, False], ids=["seen", "replaced"])
-    def test_one_that_was_skipped_keeps_no_promise_when_it_is_gone(
-        self, world: Feeding, is_seen: bool
-    ) -> None:
+    @pytest.mark.parametrize("end", ["gone", "replaced", "bound"])
+    def test_one_that_was_skipped_keeps_no_promise_when_it_is_over(self, world: Feeding, end: str) -> None:
         thing = pod("a")
         thing["status"]["nominatedNodeName"] = "n1"
         thing["metadata"].update(deletionTimestamp="2026-11-23T04:00:00Z", finalizers=["example.com/f"])
@@ -293,10 +291,12 @@ class TestPendingPods:
         assert queued is not None
         assert world.scheduler.engine.schedule_one(queued).outcome is Outcome.SKIPPED
         world.actions()
-        if is_seen:
+        if end == "gone":
             world.drop("pods", thing, uid="a1")
-        else:
+        elif end == "replaced":
             world.put("pods", pod("a"), uid="a2")
+        else:
+            world.put("pods", edited(thing, lambda one: one["spec"].update(nodeName="n2")), uid="a1")
         assert world.scheduler.engine.nominator.promised() == ()
         assert (Resource.ASSIGNED_POD, Action.DELETE) in world.actions()
 
