@@ -342,11 +342,11 @@ class DevicesPlugin:
             return gives_quota(event, pod.namespace)
         if event.resource is Resource.TARGET_POD or not self._decides_alone(pod.namespace):
             return True
-        if is_node_gone(event) or isinstance(self._demands.of(pod), Status):
+        kept = self._demands.of(pod)
+        if is_node_gone(event) or isinstance(kept, Status):
             return False
         node = event.node_after
-        demand = None if node is None else self._demand_alone(pod)
-        return node is None or demand is None or self.answers.fits(demand, node)
+        return node is None or kept is None or self.answers.fits(self._with_memo(kept), node)
 
     @hookimpl
     def queueing_hints(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
@@ -369,8 +369,11 @@ class DevicesPlugin:
     def _demand_alone(self, pod: PodInfo) -> Demand | None:
         """Return the demand of a pod for which each node decides by itself; None for other pods."""
         kept = self._demands.of(pod) if self._decides_alone(pod.namespace) else None
+        return self._with_memo(kept) if isinstance(kept, Demand) else None
+
+    def _with_memo(self, kept: Demand) -> Demand:
         # The memo of an earlier attempt may be full, or forgotten.
-        return kept.with_memo(self.answers.memo(kept.pod_signature)) if isinstance(kept, Demand) else None
+        return kept.with_memo(self.answers.memo(kept.pod_signature))
 
     def _decides_alone(self, namespace: str) -> bool:
         """Return whether each node decides by itself about the pods of a namespace."""
