@@ -230,8 +230,13 @@ class Engine:
         return "" if pending is None else self.nominator.node_of(pending.queued.pod)
 
     def _routed(self, pod: PodInfo, decision: Decision) -> Decision:
-        """Return the decision with the faults of the profile's selection added."""
+        """Return the decision with the faults added of the profile's selection, and of hints that gave the
+        pod this attempt.
+        """
+        queue = self.queue
         faults = self._routes.faults_of(pod)
+        if queue.has_faults:
+            faults = (*faults, *queue.take_faults(pod.key))
         return decision.with_fields(faults=merged((*faults, *decision.faults))) if faults else decision
 
     def _begin(self, pod: PodInfo) -> None:
@@ -340,6 +345,9 @@ class Engine:
         self._begin(pod)
         table = self._routes.table_of(pod)
         reason = self._reason_to_skip(pod, table)
+        if table is None:
+            # No room is kept for a pod that this scheduler does not decide (any more).
+            self.nominator.delete(pod)
         if table is None or reason:
             profile = table.profile if table else ""
             return Decision(pod.key, profile, Outcome.SKIPPED, message=reason, rules=self._options.rules)

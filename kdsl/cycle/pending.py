@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kdsl.cycle.decision import Decision, Outcome
+from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
+
+MOST_FAULTS: Final = 8
+"""The most errors of hints that are kept for a pod, the latest ones."""
 
 
 class Rejectors(Struct, frozen=True):
@@ -69,7 +75,7 @@ class PendingPod(Struct, eq=False):
 
     `key` is its `namespace/name`. `promised` is the node for which its latest attempt left it nominated.
     `refusal` is why the pod is gated, None where it is not. `is_flushed`: its latest attempt came from the
-    timeout and not from an event.
+    timeout and not from an event. `faults` are errors of hints that woke it, which its next decision shows.
     """
 
     key: str
@@ -80,6 +86,17 @@ class PendingPod(Struct, eq=False):
     promised: str = ""
     refusal: Status | None = None
     is_flushed: bool = False
+    faults: tuple[Fault, ...] = ()
+
+    def note(self, faults: tuple[Fault, ...]) -> None:
+        """Keep errors of hints for the next decision."""
+        if faults:
+            self.faults = merged((*self.faults, *faults))[-MOST_FAULTS:]
+
+    def take_faults(self) -> tuple[Fault, ...]:
+        """Return the errors of hints since the last decision."""
+        taken, self.faults = self.faults, ()
+        return taken
 
     @property
     def failures(self) -> int:

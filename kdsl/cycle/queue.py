@@ -31,6 +31,7 @@ from kdsl.cycle.routing import Routes
 from kdsl.cycle.sleepers import Sleepers
 from kdsl.cycle.waking import FORCE_ACTIVATE, Urgency, urgency_of
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 
 FLUSH_EVERY = 30 * SECOND
@@ -83,6 +84,8 @@ class SchedulingQueue:
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
         self.wakes_sleepers = True
         self.placed_after_flush = 0
+        # Whether a hint has failed about any pod: then `take_faults` may have something.
+        self.has_faults = False
         # Number of pods that entered a part of the queue, by the part and the cause.
         self.incoming: Counter[tuple[str, str]] = Counter()
 
@@ -134,6 +137,11 @@ class SchedulingQueue:
     def pending(self, key: str) -> PendingPod | None:
         """Return the record of the pod `namespace/name`."""
         return self._pods.get(key)
+
+    def take_faults(self, key: str) -> tuple[Fault, ...]:
+        """Return the errors of hints that woke the pod `namespace/name` since the last call."""
+        pending = self._pods.get(key)
+        return () if pending is None else pending.take_faults()
 
     def place_of(self, key: str) -> str:
         """Return where a pod is: `active`, `backoff`, `unschedulable`, `gated`, `in flight`, `leaving` (it is
@@ -415,6 +423,7 @@ class SchedulingQueue:
 
         `cause` is the cause in the words of kube-scheduler's metrics.
         """
+        self.has_faults = self.has_faults or bool(pending.faults)
         heaps = self._active
         if urgency is not Urgency.AT_ONCE and self._due(pending) >= self._clock.now() // SECOND:
             heaps = self._backoff if pending.rejectors else self._error_backoff

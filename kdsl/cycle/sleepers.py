@@ -24,6 +24,7 @@ from kdsl.cycle.waking import (
     urgency_of,
     waits_of,
 )
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.table import HookTable
 
 
@@ -56,12 +57,17 @@ class _Group(Struct, eq=False):
     def woken(self, event: ClusterEvent, known: Answers) -> Iterator[tuple[PendingPod, Urgency]]:
         """Yield the pods that an event wakes."""
         urgencies: dict[Kind, Urgency] = {}
+        faults: tuple[Fault, ...] = ()
         for place, (wake, urgency) in enumerate(self.waits):
             if len(urgencies) < len(self.kinds) and wake.concerns(event):
                 for kind in self._question(place).helped(wake, event, known):
                     urgencies.setdefault(kind, urgency)
+                faults += wake.take_faults()
         for kind, urgency in urgencies.items():
-            yield from ((each, urgency) for each in self.kinds[kind].values() if is_affected(each, event))
+            for each in self.kinds[kind].values():
+                if is_affected(each, event):
+                    each.note(faults)
+                    yield each, urgency
 
     def _question(self, place: int) -> Question:
         found = self.questions.get(place)
@@ -105,6 +111,8 @@ class Sleepers:
             plugins = pending.rejectors.all if refusal is None else (refusal.plugin,)
             group = self._groups[name] = _Group(table, plugins, waits_of(pending, table))
         kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
+        for wake, _ in group.waits:
+            pending.note(wake.take_faults())
         group.add(kind, pending)
         self._places[key] = (name, kind)
         if pending.promised and refusal is None:

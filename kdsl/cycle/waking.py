@@ -113,6 +113,7 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
     pod = pending.queued.pod
     for wake, urgency in waits_of(pending, table):
         if wake.concerns(event) and wake.is_worth_it(pod, event):
+            pending.note(wake.take_faults())
             return urgency
     if pending.promised and pending.refusal is None and pending.promised == left_node(event):
         return Urgency.AFTER_BACKOFF if is_left_by_victims(event) else Urgency.NONE

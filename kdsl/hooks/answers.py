@@ -212,7 +212,14 @@ def _hints(answer: Any) -> list[bool]:
     items = answer.tolist() if type(answer) is np.ndarray else answer
     if not issubclass(type(items), (list, tuple)):  # a set or dict has no place for each pod
         raise TypeError(f"the answer is {type(answer).__name__}: give a list, tuple or array")
-    return [*map(bool, _items(items, "the answer"))]
+    return [_hint(each, "one of the answers") for each in _items(items, "the answer")]
+
+
+def _hint(answer: Any, what: str = "the answer") -> bool:
+    """Return a hint's answer. None is no answer: a pod that sleeps because of it may sleep for ever."""
+    if type(answer) not in (bool, int) and not isinstance(answer, np.bool_ | np.integer):
+        raise TypeError(f"{what} is {type(answer).__name__}, not bool")
+    return bool(answer)
 
 
 def _backoff(answer: Any) -> Backoff:
@@ -258,7 +265,7 @@ have none, as in kube-scheduler.
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "events": _events,
     "backoff": _backoff,
-    "queueing_hint": bool,
+    "queueing_hint": _hint,
     "queueing_hints": _hints,
     "decided_by": _facts,
     "find_victims": _pods,

@@ -49,6 +49,9 @@ _TEXTS = {
     "pre_enqueue": 'running PreEnqueue plugin "{plugin}": {reason}',
     "clone": 'cloning "{plugin}" of the state of an attempt: {reason}',
     "queue_sort": 'running QueueSort plugin "{plugin}": {reason}',
+    "queueing_hint": 'running QueueingHint of plugin "{plugin}": {reason}',
+    "queueing_hints": 'running QueueingHints of plugin "{plugin}": {reason}',
+    "hint_signature": 'running HintSignature of plugin "{plugin}": {reason}',
 }
 
 _ALONE = frozenset({("Extender", "bind")})

@@ -121,4 +121,5 @@ def _beside(wake: Wake, thinning: _Thinning) -> Wake:
                     found[place] = answer
         return found
 
-    return Wake(wake.patterns, thinned_hint, joined, wake.hints and thinned_hints)
+    # The hint about several pods keeps its errors in `wake`.
+    return Wake(wake.patterns, thinned_hint, joined, wake.hints and thinned_hints, wake.plugin, wake.faults)

@@ -146,7 +146,7 @@ class SchedulingHooks:
     def events(self) -> Collection[EventPattern]:
         """Return the events that may make this plugin accept a pod that it rejected or gated. Called once.
 
-        A plugin without this hook is tried again after every event.
+        Without this hook every event may.
         """
         raise NotImplementedError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from kdsl.base.containment import describe
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.events import EVERYTHING, EventPattern, merged
 from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff
 
 if TYPE_CHECKING:
@@ -26,12 +28,16 @@ QueueingHints = Callable[[tuple["PodInfo", ...], "ClusterEvent"], Sequence[bool]
 class Wake:
     """The events that can change one plugin's answer, and its hint about them; without a hint all of them
     count. `signature` returns the values of a pod that the hint reads; `hints` asks about several pods.
+
+    An error of `plugin` in one of them costs an attempt, and is kept until `take_faults`, the first one only.
     """
 
     patterns: tuple[EventPattern, ...] = EVERYTHING
     hint: QueueingHint | None = None
     signature: Callable[[PodInfo], Hashable] | None = None
     hints: QueueingHints | None = None
+    plugin: str = field(default="", compare=False)
+    faults: list[Fault] = field(default_factory=list, compare=False, repr=False)
 
     def concerns(self, event: ClusterEvent) -> bool:
         """Return whether the event matches one of the patterns."""
@@ -43,7 +49,9 @@ class Wake:
             return True
         try:
             return bool(self.hint(pod, event))
-        except Exception:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
+        except Exception as cause:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
+            is_own = self.hints is None or not isinstance(self.hint, partial)
+            self._note("queueing_hint" if is_own else "queueing_hints", cause)
             return True
 
     def are_worth_it(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
@@ -51,8 +59,11 @@ class Wake:
         assert self.hints is not None
         try:
             answers = self.hints(pods, event)
-            return answers if len(answers) == len(pods) else (True,) * len(pods)
-        except Exception:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
+            if len(answers) != len(pods):
+                raise ValueError(f"{len(answers)} answers for {len(pods)} pods")
+            return answers
+        except Exception as cause:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
+            self._note("queueing_hints", cause)
             return (True,) * len(pods)
 
     def kind_of(self, pod: PodInfo) -> Hashable:
@@ -62,9 +73,22 @@ class Wake:
         try:
             found = None if self.signature is None else self.signature(pod)
             hash(found)
-        except Exception:  # noqa: BLE001 - a pod by itself costs time only
+        except Exception as cause:  # noqa: BLE001 - a pod by itself costs time only
+            self._note("hint_signature", cause)
             found = None
         return pod.key if found is None else found
+
+    def take_faults(self) -> tuple[Fault, ...]:
+        """Return what went wrong since the last call."""
+        if not self.faults:
+            return ()
+        taken = tuple(self.faults)
+        self.faults.clear()
+        return taken
+
+    def _note(self, point: str, cause: Exception) -> None:
+        if not self.faults:
+            self.faults.append(PluginError.raised(self.plugin, point, cause).fault)
 
 
 UNDECLARED = Wake()
@@ -92,21 +116,23 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         if not _REJECTING & entry.hooks.keys():
             continue  # a score never rejects, and may share its name with a predicate that declares events
         wake = UNDECLARED
-        if "events" in entry.hooks:
-            try:
-                hint, signature, hints = map(entry.optional_hook, _HINTS)
-                if hint is None and hints is not None:
-                    hint = partial(_hint_alone, hints)
-                wake = Wake(merged(entry.hook("events")()), hint, signature, hints)
-            except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
-                problems.append(unusable(entry.name, "events", cause))
+        try:
+            patterns = merged(entry.hook("events")()) if "events" in entry.hooks else EVERYTHING
+        except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
+            problems.append(unusable(entry.name, "events", cause))
+        else:
+            hint, signature, hints = map(entry.optional_hook, _HINTS)
+            if hint is None and hints is not None:
+                hint = partial(_hint_alone, hints)
+            wake = Wake(patterns, hint, signature if hint else None, hints, entry.name)
         found[entry.name] = (*found.get(entry.name, ()), wake)
     return found, tuple(problems)
 
 
 def _hint_alone(hints: QueueingHints, pod: PodInfo, event: ClusterEvent) -> bool:
     """Ask the hint about several pods for one."""
-    return hints((pod,), event)[0]
+    (answer,) = hints((pod,), event)
+    return answer
 
 
 def backoff_of(queue: Registration | None) -> tuple[Backoff, tuple[Diagnostic, ...]]:

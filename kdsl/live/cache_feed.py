@@ -105,11 +105,14 @@ class CacheFeed:
 
     def _drop_predecessor(self, pod: PodInfo) -> None:
         """Drop a pod of the same name and another uid: its deletion was missed."""
-        for before in (self._cache.pod(pod.key), self._pending(pod.key)):
+        known = self._known.pod(pod.key)
+        # A pod that was skipped is in neither cache nor queue.
+        last = None if known is None else known.info
+        for before in (self._cache.pod(pod.key), self._pending(pod.key), last):
             if before is not None and before.uid != pod.uid:
                 self.counts.replaced += 1
                 self._drop_pod(before, before.uid)
-                return  # if both cache and queue have a pod of this name, it is the same one
+                return  # if several of them have a pod of this name, it is the same one
 
     def _put_assigned(self, pod: PodInfo) -> None:
         """Count a pod on its node; this confirms an assumed pod, even on another node."""
@@ -121,10 +124,12 @@ class CacheFeed:
         before, is_assumed = self._cache.pod(key), self._cache.is_assumed(key)
         is_ours = is_assumed and before is not None and before.node_name == pod.node_name
         if self._engine.being_bound(key) is None:
-            if self._pending(key) is not None:
-                if not is_ours:
-                    self._note_foreign_bind()
-                self._engine.leave_queue(pod)
+            is_pending = self._pending(key) is not None
+            if is_pending and not is_ours:
+                self._note_foreign_bind()
+            # One that was skipped has left the queue, but may still be nominated.
+            self._engine.leave_queue(pod)
+            if is_pending:
                 self._listeners.pod_over(pod.uid)
         elif not is_ours and is_assumed:
             # Our binding under way ends by itself: the API server refuses it.
@@ -187,6 +192,8 @@ class CacheFeed:
         placed = self._cache.pod(key)
         if placed is not None and placed.uid == uid:
             self._cache.remove_pod(key)
+        # A pod that was skipped, because it was being deleted, has left the queue with its nomination.
+        self._engine.nominator.delete(pod)
 
     def _pending(self, key: str) -> PodInfo | None:
         pending = self._engine.queue.pending(key)

@@ -13,7 +13,9 @@ from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.base.times import SECOND
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cycle.engine import Engine
 from kdsl.cycle.pending import LACKS_NODES, NOBODY, Rejectors
 from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, TIMEOUT, SchedulingQueue
 from kdsl.cycle.routing import Routes
@@ -283,10 +285,20 @@ def test_a_hint_is_asked_once_for_pods_that_are_equal_to_it(clock: ManualClock) 
 
 
 @pytest.mark.parametrize(
-    "answers",
-    [[True, False, True], (1, 0, 1), np.array([True, False, True]), [], None, [True] * 4, {0, 1, 2}],
+    ("answers", "is_usable"),
+    [
+        ([True, False, True], True),
+        ((1, 0, 1), True),
+        (np.array([True, False, True]), True),
+        ([], False),
+        (None, False),
+        ([True] * 4, False),
+        ({0, 1, 2}, False),
+        ([True, None, True], False),
+        (np.zeros((3, 2), bool), False),
+    ],
 )
-def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: Any) -> None:
+def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: Any, is_usable: bool) -> None:
     """One that fails, or has no answer for each pod, wakes all pods."""
     asked: list[list[str]] = []
 
@@ -307,9 +319,75 @@ def test_a_hint_about_several_pods_is_asked_once(clock: ManualClock, answers: An
         fail(queue, Rejectors(("Picky",)))
     queue.notice(NODE_ADDED)
     assert asked == [["a", "b", "c"]]
-    is_usable = not isinstance(answers, set) and answers is not None and len(answers) == 3
     asleep = ["default/b", "default/d"] if is_usable else []
     assert list(queue.unschedulable) == asleep
+
+
+NOTHING: dict[str, Any] = {}
+
+
+@pytest.mark.parametrize(
+    ("hooks", "message"),
+    [
+        (
+            {"queueing_hint": lambda pod, event: NOTHING["k"]},
+            "QueueingHint of plugin \"Picky\": KeyError: 'k'",
+        ),
+        (
+            {"queueing_hint": lambda pod, event: None},
+            'QueueingHint of plugin "Picky": TypeError: the answer is NoneType, not bool',
+        ),
+        (
+            {"queueing_hint": lambda pod, event: "no"},
+            'QueueingHint of plugin "Picky": TypeError: the answer is str, not bool',
+        ),
+        (
+            {"queueing_hints": lambda pods, event: NOTHING["k"]},
+            "QueueingHints of plugin \"Picky\": KeyError: 'k'",
+        ),
+        (
+            {"queueing_hints": lambda pods, event: set()},
+            'QueueingHints of plugin "Picky": TypeError: the answer is set: give a list, tuple or array',
+        ),
+        (
+            {"queueing_hint": lambda pod, event: True, "hint_signature": lambda pod: NOTHING["k"]},
+            "HintSignature of plugin \"Picky\": KeyError: 'k'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_in_flight", [False, True], ids=["asleep", "in flight"])
+def test_a_hint_that_fails_wakes_the_pod_and_its_next_decision_says_so(
+    hooks: Any, message: str, is_in_flight: bool
+) -> None:
+    cluster, changes = ClusterCache(), [NodeFacts("n2")]
+    cluster.add_node(NodeFacts("n1"))
+
+    def rejects(state: Any, pod: Any, nodes: Any) -> Status:
+        if is_in_flight and changes:
+            cluster.add_node(changes.pop())
+        return Status(Code.UNSCHEDULABLE, ("no",))
+
+    picky = plugin(events=lambda: (EventPattern(Resource.NODE),), pre_filter=rejects, **hooks)
+    engine = Engine([table({"Picky": picky})], cluster, ManualClock())
+    first, *others = engine.decisions([pod("a")], attempts=2)
+    if not is_in_flight:
+        assert others == [] and list(engine.queue.unschedulable) == ["default/a"]
+        cluster.add_node(changes.pop())
+        others = [*engine.decisions([], attempts=2)]
+    assert first.faults == ()
+    (again,) = others
+    assert [(fault.source, fault.message) for fault in again.faults] == [("Picky", f"running {message}")]
+    assert [*engine.decisions([], attempts=2)] == []
+
+
+def test_a_hint_counts_without_the_events_of_its_plugin(clock: ManualClock) -> None:
+    picky = plugin(queueing_hint=lambda pod, event: pod.name == "b", filter=lambda: None)
+    queue = queue_of(clock, Picky=picky)
+    for name in "ab":
+        queue.add(pod(name))
+        fail(queue, Rejectors(("Picky",)))
+    queue.notice(NODE_ADDED)
+    assert list(queue.unschedulable) == ["default/a"]
 
 
 def test_a_plugin_may_answer_for_several_pods_only(clock: ManualClock) -> None:

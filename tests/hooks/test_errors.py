@@ -12,8 +12,6 @@ def test_every_extension_point_has_a_text() -> None:
     assert set(hook_names()) - set(_TEXTS) == {
         *("filter_node", "score_node"),  # they speak as `filter` and `score`
         *("backoff", "events"),  # asked once, and a diagnostic where they fail
-        *("queueing_hint", "queueing_hints"),  # one that fails counts as yes
-        "hint_signature",  # without one, the hint is asked about the pod by itself
     }
 
 

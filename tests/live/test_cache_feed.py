@@ -281,6 +281,36 @@ class TestPendingPods:
         decision = world.scheduler.engine.schedule_one(queued)
         assert decision.message == "skip schedule deleting pod: default/a"
 
+    @pytest.mark.parametrize("end", ["gone", "replaced", "bound"])
+    def test_one_that_was_skipped_keeps_no_promise_when_it_is_over(self, world: Feeding, end: str) -> None:
+        thing = pod("a")
+        thing["status"]["nominatedNodeName"] = "n1"
+        thing["metadata"].update(deletionTimestamp="2026-11-23T04:00:00Z", finalizers=["example.com/f"])
+        world.put("pods", thing, uid="a1")
+        queued = world.queue.pop()
+        assert queued is not None
+        assert world.scheduler.engine.schedule_one(queued).outcome is Outcome.SKIPPED
+        world.actions()
+        if end == "gone":
+            world.drop("pods", thing, uid="a1")
+        elif end == "replaced":
+            world.put("pods", pod("a"), uid="a2")
+        else:
+            world.put("pods", edited(thing, lambda one: one["spec"].update(nodeName="n2")), uid="a1")
+        assert world.scheduler.engine.nominator.promised() == ()
+        assert (Resource.ASSIGNED_POD, Action.DELETE) in world.actions()
+
+    def test_one_whose_profile_is_gone_keeps_no_promise(self, world: Feeding) -> None:
+        thing = pod("a")
+        thing["status"]["nominatedNodeName"] = "n1"
+        world.put("pods", thing)
+        scheduler = world.scheduler
+        scheduler.loop.adopt(replace(shared_profile(scheduler.context), tables=()))
+        queued = world.queue.pop()
+        assert queued is not None
+        assert scheduler.engine.schedule_one(queued).outcome is Outcome.SKIPPED
+        assert scheduler.engine.nominator.promised() == ()
+
     def test_a_finished_one_is_as_good_as_gone(self, world: Feeding) -> None:
         thing = world.put("pods", pod("a"))
         world.put("pods", edited(thing, lambda one: one["status"].update(phase="Failed")))

@@ -165,6 +165,10 @@ class Demand:
         return tuple(dict.fromkeys([kind for requests in self.requests for kind in requests]))
 
 
+REFUSED: Final = "refused"
+"""The signature of pods that are refused on every node."""
+
+
 class DemandKind(Struct, frozen=True, cache_hash=True):
     """The values of a sleeping pod that the queueing hint of devices reads. It keeps its hash: the signature
     of a demand is large.

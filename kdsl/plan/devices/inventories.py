@@ -15,10 +15,11 @@ from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
-from kdsl.cluster.devices.quota import NO_QUOTA, Quota
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota, QuotaNames
 from kdsl.cluster.devices.usage import with_holdings
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.faults import Fault
@@ -104,12 +105,8 @@ class Inventories:
 
     def quota(self, snapshot: Snapshot, namespace: str) -> Quota:
         """Return the limits of a namespace on cards and the usage of its pods."""
-        limits = snapshot.catalog.quota_limits(namespace)
-        if not limits:
-            return NO_QUOTA
-        quota_names = {kind: program.quota_names for kind, program in self.programs.items()}
-        names = {name for each in quota_names.values() for name in (each.memory, each.cores)}
-        quota = Quota({name: amount for name, amount in limits.items() if name in names})
+        quota_names = self._quota_names
+        quota = Quota(self.limits(snapshot.catalog, namespace))
         if not quota.limits:
             return NO_QUOTA
         for row in snapshot.order.tolist():
@@ -118,6 +115,19 @@ class Inventories:
                     for kind, grants in self.records.grants(pod).items():
                         quota = quota.with_usage(quota_names[kind], grants)
         return quota
+
+    def limits(self, catalog: Catalog, namespace: str) -> Mapping[str, int]:
+        """Return the limits of a namespace on cards: most quotas limit other resources only."""
+        limits = catalog.quota_limits(namespace)
+        return {name: limits[name] for name in limits.keys() & self._limited} if limits else limits
+
+    @cached_property
+    def _limited(self) -> frozenset[str]:
+        return frozenset(name for each in self._quota_names.values() for name in (each.memory, each.cores))
+
+    @cached_property
+    def _quota_names(self) -> dict[str, QuotaNames]:
+        return {kind: program.quota_names for kind, program in self.programs.items()}
 
     def _read(self, facts: NodeFacts) -> NodeCards:
         node, faults = device_node(facts), dict[str, Fault]()

@@ -41,7 +41,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.attempt import NodeCards
-from kdsl.plan.devices.demand import Demand, DemandKind
+from kdsl.plan.devices.demand import REFUSED, Demand, DemandKind
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.facts import values_of
 from kdsl.plan.devices.inventories import Inventories, device_node
@@ -50,7 +50,7 @@ from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import device_pod
 from kdsl.plan.devices.review import Reviewed, Reviews
-from kdsl.plan.devices.waking import Waking
+from kdsl.plan.devices.waking import Waking, gives_quota, is_node_gone
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -115,7 +115,7 @@ class DevicesPlugin:
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
         self._live: LiveSnapshot | None = None
-        self._demands = ByIdentity[PodInfo, Demand | None](self._demand_without_quota, _MAX_DEMANDS)
+        self._demands = ByIdentity[PodInfo, Demand | Status | None](self._demand_without_quota, _MAX_DEMANDS)
 
     # ---- filter ------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class DevicesPlugin:
         if not more:
             return self.inventories.at(node)
         # With a quota, pods on other nodes decide, too.
-        if any(what_if.catalog.quota_limits(pod.namespace) for pod in more):
+        if any(self.inventories.limits(what_if.catalog, pod.namespace) for pod in more):
             return self._with_cards(what_if, row, more)
         return self.inventories.promised(node, tuple(more), lambda: self._with_cards(what_if, row, more))
 
@@ -338,39 +338,57 @@ class DevicesPlugin:
         """
         if not self._waking.is_news(event):
             return False
-        node = None if event.resource is Resource.TARGET_POD else event.node_after
-        demand = None if node is None else self._demand_alone(pod)
-        return node is None or demand is None or self.answers.fits(demand, node)
+        if event.resource is Resource.RESOURCE_QUOTA:
+            return gives_quota(event, pod.namespace)
+        if event.resource is Resource.TARGET_POD or not self._decides_alone(pod.namespace):
+            return True
+        kept = self._demands.of(pod)
+        if is_node_gone(event) or isinstance(kept, Status):
+            return False
+        node = event.node_after
+        return node is None or kept is None or self.answers.fits(self._with_memo(kept), node)
 
     @hookimpl
     def queueing_hints(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
-        """Return `queueing_hint` for each pod. For many demands that would take as long as their attempts."""
-        if len(pods) > MOST_ASKED:
+        """Return `queueing_hint` for each pod. For many demands that would take as long as their attempts,
+        unless only quotas decide.
+        """
+        is_about_quotas = event.resource is Resource.RESOURCE_QUOTA or is_node_gone(event)
+        if len(pods) > MOST_ASKED and not is_about_quotas:
             return [self._waking.is_news(event)] * len(pods)
         return [self.queueing_hint(pod, event) for pod in pods]
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return the values of a pod that the hint reads; None if other nodes decide, too."""
-        kept = self._kept_demand(pod)
-        return None if kept is None else DemandKind(pod.namespace, kept.signature)
+        found = self._demands.of(pod) if self._decides_alone(pod.namespace) else None
+        if isinstance(found, Status):
+            return DemandKind(pod.namespace, REFUSED)
+        return None if found is None else DemandKind(pod.namespace, found.signature)
 
     def _demand_alone(self, pod: PodInfo) -> Demand | None:
         """Return the demand of a pod for which each node decides by itself; None for other pods."""
-        kept = self._kept_demand(pod)
+        kept = self._demands.of(pod) if self._decides_alone(pod.namespace) else None
+        return self._with_memo(kept) if isinstance(kept, Demand) else None
+
+    def _with_memo(self, kept: Demand) -> Demand:
         # The memo of an earlier attempt may be full, or forgotten.
-        return None if kept is None else kept.with_memo(self.answers.memo(kept.pod_signature))
+        return kept.with_memo(self.answers.memo(kept.pod_signature))
 
-    def _kept_demand(self, pod: PodInfo) -> Demand | None:
-        """Return the same demand without its memo: all memos together are bounded."""
-        if self._live is None or self._asks_chosen or self._live.catalog.quota_limits(pod.namespace):
-            return None
-        return self._demands.of(pod)
+    def _decides_alone(self, namespace: str) -> bool:
+        """Return whether each node decides by itself about the pods of a namespace."""
+        live = self._live
+        return (
+            live is not None
+            and not self._asks_chosen
+            and not self.inventories.limits(live.catalog, namespace)
+        )
 
-    def _demand_without_quota(self, pod: PodInfo) -> Demand | None:
+    def _demand_without_quota(self, pod: PodInfo) -> Demand | Status | None:
+        """Return the demand of a pod without its memo: all memos together are bounded."""
         assert self._live is not None
         demand = self.demand(pod, self._live)
-        return demand.without_memo() if isinstance(demand, Demand) else None
+        return demand.without_memo() if isinstance(demand, Demand) else demand
 
 
 def compile_devices(

@@ -12,6 +12,7 @@ from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.check.analyses.cures import device_cures
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import Fns
+from kdsl.cluster.api.workload_objects import ResourceQuota
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
@@ -82,3 +83,14 @@ class Waking:
             and before.device_containers == after.device_containers
             and (not self._waits_for_pods or before.usage == after.usage)
         )
+
+
+def gives_quota(event: ClusterEvent, namespace: str) -> bool:
+    """Return whether a changed quota may leave the pods of a namespace more: a new one never does."""
+    quota = event.before
+    return isinstance(quota, ResourceQuota) and quota.metadata.namespace == namespace
+
+
+def is_node_gone(event: ClusterEvent) -> bool:
+    """Return whether a node has gone: what its pods had of a quota is free, but no card."""
+    return event.resource is Resource.NODE and event.after is None

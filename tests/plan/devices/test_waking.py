@@ -51,6 +51,18 @@ profile p { scheduler "default-scheduler" queue Q predicates { Any } devices Sma
 """
 
 
+LIMITED = CARDS.replace("GATE", "").replace(
+    "  request {", '  resource memory = "v.com/memory"\n  quota { set memory = memory }\n  request {'
+)
+"""Quotas may limit the memory of cards."""
+
+
+def limit(namespace: str, name: str, amount: int = 15) -> ResourceQuota:
+    """Return a quota that limits a namespace."""
+    metadata = ObjectMeta(name="q", namespace=namespace)
+    return ResourceQuota(metadata=metadata, spec=ResourceQuotaSpec(hard={name: str(amount)}))
+
+
 def test_cards_that_a_node_reports_later_wake_pods_that_a_predicate_rejects() -> None:
     text = CARDS.replace("GATE", "").replace("require true", "require node.cards.size() > 0")
     text = text.replace("lists.range(2)", 'json.decode(node.annotations[?"cards"].orValue("[]"))')
@@ -270,16 +282,17 @@ def test_cards_that_a_pod_gets_wake_pods_that_wait_for_their_use(condition: str,
 @pytest.mark.parametrize(
     ("quota", "leaves", "woken"),
     [
-        (False, ["n0"], ["one"]),
-        (False, ["n0", "n1"], ["one", "other", "two"]),
-        (False, ["n0", "m0"], ["one"]),
-        (True, ["n0"], ["one", "two"]),
+        ("", ["n0"], ["one"]),
+        ("", ["n0", "n1"], ["one", "other", "two"]),
+        ("", ["n0", "m0"], ["one"]),
+        ("limits.cpu", ["n0"], ["one"]),
+        ("limits.v.com/memory", ["n0"], ["one", "two"]),
     ],
 )
 def test_cards_wake_the_pods_that_they_are_enough_for(
-    quota: bool, leaves: list[str], woken: list[str]
+    quota: str, leaves: list[str], woken: list[str]
 ) -> None:
-    """With a quota in the namespace, cards of other nodes may have been the reason."""
+    """With a quota for cards in the namespace, cards of other nodes may have been the reason."""
     cluster = ClusterCache()
     for name in ("n", "m"):
         cluster.add_node(replace(of_size(9), name=name))
@@ -287,10 +300,9 @@ def test_cards_wake_the_pods_that_they_are_enough_for(
             record = FrozenMap({"cards": f"{at},K,0,10:;"})
             holder = sized(f"{name}{at}", 0, 9, name)
             cluster.add_pod(holder.with_fields(annotations=record, namespace="held"))
-    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+    text = LIMITED.replace("set slots = 2", "set slots = 1")
     if quota:
-        hard = ResourceQuotaSpec(hard={"limits.v.com/none": "15"})
-        cluster.put(ResourceQuota(metadata=ObjectMeta(name="q", namespace="default"), spec=hard))
+        cluster.put(limit("default", quota))
     cheap, clock = Settings(plugins={"default-binder": {}}), ManualClock()
     annotations, binder = MemoryAnnotations(cluster), MemoryBinder(cluster)
     waiting = [
@@ -303,6 +315,68 @@ def test_cards_wake_the_pods_that_they_are_enough_for(
             cluster.remove_pod(f"held/{key}")
         asleep = {key.split("/")[1] for key in engine.queue.unschedulable}
         assert sorted({"one", "two", "other"} - asleep) == woken
+
+
+@pytest.mark.parametrize("most", [64, 1])
+def test_quotas_and_nodes_that_go_wake_the_pods_of_limited_namespaces(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(devices_plugin, "MOST_ASKED", most)
+    cluster = ClusterCache()
+    for name in ("n", "m"):
+        cluster.add_node(replace(of_size(9), name=name))
+    cluster.put(limit("default", "limits.v.com/memory"))
+    cluster.put(limit("other", "limits.cpu"))
+    cheap, binder = Settings(plugins={"default-binder": {}}), MemoryBinder(cluster)
+    waiting = [
+        with_cards(f"{namespace}-{count}", count, 5, namespace=namespace)
+        for namespace in ("default", "other", "free")
+        for count in (5, 6)
+    ]
+    with build_engine(
+        rules(LIMITED), cluster, binder, ManualClock(), cheap, annotator=MemoryAnnotations(cluster)
+    ) as engine:
+
+        def woken() -> list[str]:
+            """Return the pods that woke, and let them fail again."""
+            asleep = set(engine.queue.unschedulable)
+            found = sorted(each.key for each in waiting if each.key not in asleep)
+            assert not any(each.node for each in engine.decisions([], attempts=99))
+            return found
+
+        assert not any(each.node for each in engine.decisions(waiting))
+        assert woken() == []
+        limited = ["default/default-5", "default/default-6"]
+        cluster.remove_node("m")
+        assert woken() == limited
+        # A new quota gives nothing, and neither does that of another namespace.
+        cluster.put(limit("free", "limits.v.com/memory"))
+        assert woken() == []
+        cluster.put(limit("free", "limits.v.com/memory", 99))
+        assert woken() == ["free/free-5", "free/free-6"]
+        cluster.remove("ResourceQuota", "default/q")
+        assert woken() == limited
+
+
+def test_a_pod_that_a_device_refuses_sleeps_until_it_changes() -> None:
+    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+    admit = '  admit { require !("k" in pod.annotations) else "not with k" }\n  request {'
+    text = text.replace("  request {", admit)
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cluster.add_pod(sized("held", 0, 9, "n").with_fields(annotations=FrozenMap({"cards": "0,K,0,10:;"})))
+    cheap, binder = Settings(plugins={"default-binder": {}}), MemoryBinder(cluster)
+    pod = with_cards("p", 1, 5).with_fields(annotations=FrozenMap({"k": "v"}))
+    with build_engine(
+        rules(text), cluster, binder, ManualClock(), cheap, annotator=MemoryAnnotations(cluster)
+    ) as engine:
+        (decision,) = engine.decisions([pod])
+        assert "not with k" in decision.message
+        cluster.remove_pod("default/held")
+        cluster.add_node(replace(of_size(9), name="more"))
+        assert list(engine.queue.unschedulable) == ["default/p"]
+        engine.queue.update(with_cards("p", 1, 5))
+        assert not engine.queue.unschedulable
 
 
 def test_of_many_demands_none_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
