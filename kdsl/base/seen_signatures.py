@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
 
 from kdsl.base.bounded_dict import BoundedDict
 
-MAX_SEEN: Final = 65536
-"""The most signatures that are remembered."""
-
 
 class SeenSignatures:
-    """Signatures by their hashes, which keep no pod's values alive: little is lost if a new signature counts
-    as seen.
+    """At most `most` signatures by their hashes, which keep no pod's values alive: little is lost if a new
+    signature counts as seen, or one that was seen long ago as new.
     """
 
-    def __init__(self) -> None:
-        self._hashes = BoundedDict[int, None](MAX_SEEN)
+    def __init__(self, most: int) -> None:
+        self._hashes = BoundedDict[int, None](most)
 
     def is_new(self, signature: Hashable) -> bool:
         """Return whether the signature comes for the first time, and remember it."""

@@ -43,14 +43,16 @@ def _joined(expr: CallOf, out: Compiler, word: str) -> str:
 
 
 def deciding(condition: str, result: bool) -> list[str]:
-    """Return lines that return `result` if the condition has that value, and keep the first error in `e`."""
+    """Return lines that return `result` if the condition has that value, and keep the first error in `e`:
+    without its traceback, which knows the frame that knows the error.
+    """
     decision = f"if {condition if result else f'not {condition}'}: return {result}"
-    return ["try:", f"  {decision}", "except EvalError as x:", "  e = e or x"]
+    return ["try:", f"  {decision}", "except EvalError as x:", "  e = e or x.with_traceback(None)"]
 
 
 def undecided(result: bool) -> list[str]:
     """Return the lines after all of `deciding`: raise the first error, else return the other result."""
-    return ["if e is not None: raise e", f"return {not result}"]
+    return ["try:", "  if e is not None: raise e", "finally: e = None", f"return {not result}"]
 
 
 def _conditional(expr: CallOf, out: Compiler) -> str:

@@ -161,7 +161,8 @@ def once_per_group(
         try:
             results.append(_BAD if bad is not None and bad[row] else answer(row))
         except EvalError as error:
-            results.append(error)
+            # The traceback knows this frame, which knows the error: cycles wait for the collector.
+            results.append(error.with_traceback(None))
     return of_results(results, type_, codes)
 
 

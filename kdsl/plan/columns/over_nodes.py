@@ -1,4 +1,4 @@
-"""Macros over nodes as column programs, such as `feasible.filter(n, …)`.
+"""Macros over nodes as closures over columns, such as `feasible.filter(n, …)`.
 
 The variable of the macro is the node. Its other inputs, also those of the node that the rule judges, are the
 same for all nodes of the list.

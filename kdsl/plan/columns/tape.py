@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar, cast
 
 import numpy as np
@@ -24,6 +23,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar.pod_keys import reader_of
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
@@ -245,7 +245,7 @@ class Tapes(Generic[M]):
         self._rule = rule
         self._evaluate = evaluate
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
-        self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
+        self._read: Callable[[PodInfo], Any] = reader_of(self._fields, ()) if words else lambda pod: None
         self._tapes = BoundedDict[Hashable, list[Tape[Any]]](MAX_SIGNATURES)
         # Signatures without a recording for `masks_for_pods`. Attempts may still record other nodes.
         self._failed = BoundedDict[Hashable, None](MAX_SIGNATURES)

@@ -17,6 +17,8 @@ from kdsl.plan.reads.dependencies import Dependencies, Epoch, Epochs
 
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""
+_MAX_SEEN: Final = 16 * MAX_FRAMES
+"""The most signatures that are remembered to find repeated ones."""
 _FRAME_BYTES: Final = 1024
 """The approximate bytes of a frame with its values."""
 
@@ -34,7 +36,7 @@ class Frames:
         self._transient = (*scope.transient, *transient)
         self._of_cluster = (*self._transient, *scope.counts)
         self._steps = steps
-        self._seen = SeenSignatures()
+        self._seen = SeenSignatures(_MAX_SEEN)
         # The frame of the latest attempt of a repeated signature, with the epoch of its values.
         self._kept: dict[Hashable, tuple[Epoch, Frame]] = {}
         self._dependencies: Dependencies | None = None

@@ -18,6 +18,8 @@ from kdsl.plan.reads.dependencies import Dependencies, Epoch, Epochs
 
 MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""
+MAX_SEEN: Final = 65536
+"""The most signatures that are remembered."""
 
 
 class SignatureEntry(MemoEntry, Protocol):
@@ -54,7 +56,7 @@ class SignatureMemo(Generic[E]):
         self._epochs = Epochs(
             versions if steps is None else lambda live: (*versions(live), steps(len(live.order)))
         )
-        self._seen = SeenSignatures()
+        self._seen = SeenSignatures(MAX_SEEN)
         self._memo: Memo[E] = Memo(most)
 
     def of(self, pod: PodInfo, nodes: NodeSet, make: Make[E]) -> E:

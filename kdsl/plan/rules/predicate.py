@@ -225,7 +225,7 @@ class PredicateRule(NodeRule[CheckedPredicate]):
         """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter; None if
         all pass.
 
-        Unless `known` is None, as in a what-if, the frame resumes, and replaces, the one there.
+        In a what-if the frame resumes, and replaces, the `known` one; for the live snapshot that is None.
         """
         view, frames = ClusterView(nodes.snapshot), self.frames
         self.live = nodes.snapshot.live

@@ -22,7 +22,7 @@ profile q extends p {{ scheduler "u" }}"""
 )
 
 
-def test_a_rule_above_its_budget_is_reported_once_for_all_profiles() -> None:
+def test_a_rule_above_its_limit_is_reported_once_for_all_profiles() -> None:
     found = over_limits(RULES, CostLimits(rule=90), VIEWS)
     assert (
         render(found)
@@ -51,5 +51,5 @@ def test_a_profile_is_the_sum_of_its_rules() -> None:
     ]
 
 
-def test_without_a_budget_nothing_is_too_much() -> None:
+def test_without_limits_nothing_is_too_much() -> None:
     assert over_limits(RULES, CostLimits(), VIEWS) == ()

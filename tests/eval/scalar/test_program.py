@@ -52,6 +52,7 @@ WRITTEN = frozenset(
         "value",
         "facts",
         "entries",
+        "with_traceback",
     ]
 )
 ATTRIBUTES = frozenset([attribute_of(name) for view in load_views().types.values() for name in view.fields])

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Steps
+from kdsl.hooks.status import Status
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns import tape
 from kdsl.plan.columns.batch import MIN_ROWS
@@ -218,6 +220,15 @@ def test_pods_that_ask_for_other_resources_take_other_courses() -> None:
         Resources(),
     ]
     _check(_program(FIT), ROOMS, [], [*wanted, *wanted])
+
+
+def test_pods_whose_labels_have_another_order_have_another_tape() -> None:
+    program = _program('for k in pod.labels { require node.podCount > 0 else "no ${k}" }')
+    nodes = NodeSet.all(cluster([NodeFacts(f"n{at}") for at in range(NODES)]).snapshot())
+    for order in ("ab", "ab", "ab", "ba"):
+        frame = _begin(program, PodInfo("p", labels=FrozenMap(dict.fromkeys(order, ""))), nodes)
+        (status, *_) = _answers(program, frame, nodes, True)
+        assert isinstance(status, Status) and status.reasons == (f"no {order[0]}",)
 
 
 def test_the_tape_of_a_huge_amount_is_that_of_small_ones() -> None:

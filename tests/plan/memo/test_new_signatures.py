@@ -6,7 +6,6 @@ from collections.abc import Hashable
 
 import numpy as np
 import pytest
-from kdsl.base import seen_signatures
 from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -14,6 +13,8 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.joined import UNKNOWN_SHARE
 from kdsl.hooks.state import CycleState
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.memo import signature_memo
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.reads.dependencies import Epoch
@@ -34,7 +35,7 @@ class _NothingKept(Memo[_Entry]):
 
 
 def test_a_signature_is_new_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen_signatures, "MAX_SEEN", 2)
+    monkeypatch.setattr(signature_memo, "MAX_SEEN", 2)
     cache = ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes, memo = NodeSet.all(cache.snapshot()), SignatureMemo[_Entry](frozenset({"pod.namespace"}))
@@ -67,6 +68,17 @@ def test_answers_are_kept_from_the_second_pod_on() -> None:
         assert column_of(joined, state, PodInfo(name), nodes).ids.tolist() == [0]
         held.append(len(joined._memo._memo._entries))
     assert held == [0, 1, 1]
+
+
+def test_frames_are_kept_from_the_second_attempt_of_a_signature_on() -> None:
+    rule = predicate('require cluster.pods.size() < pod.priority else "no"').parts[0]
+    rule.keep_frames()
+    frames, view = rule.frames, ClusterView(ClusterCache().snapshot())
+    held: list[int] = []
+    for priority in (1, 2, 1, 1, 2):
+        frames.begin(PodInfo("p", priority=priority), view)
+        held.append(len(frames._kept))
+    assert held == [0, 0, 1, 1, 2]
 
 
 def test_what_ifs_of_a_new_signature_have_answers_of_their_own() -> None:
