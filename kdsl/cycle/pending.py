@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
+from kdsl.hooks.wake import HintAnswer
 
 MOST_FAULTS: Final = 8
 """The most errors of hints that are kept for a pod, the latest ones."""
@@ -88,7 +90,12 @@ class PendingPod(Struct, eq=False):
     is_flushed: bool = False
     faults: tuple[Fault, ...] = ()
 
-    def note(self, faults: tuple[Fault, ...]) -> None:
+    def woken_by(self, answer: HintAnswer) -> None:
+        """Keep the error of a hint that gives the pod another attempt."""
+        if isinstance(answer, Fault):
+            self.note((answer,))
+
+    def note(self, faults: Sequence[Fault]) -> None:
         """Keep errors of hints for the next decision."""
         if faults:
             self.faults = merged((*self.faults, *faults))[-MOST_FAULTS:]

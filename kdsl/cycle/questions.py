@@ -7,12 +7,12 @@ from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
-from kdsl.hooks.wake import QueueingHint, Wake
+from kdsl.hooks.wake import HintAnswer, QueueingHint, Wake
 
 Kind = tuple[Hashable, ...]
 """The values that the hint of each plugin reads of a pod."""
 
-Answers = dict[tuple[QueueingHint, Hashable], bool]
+Answers = dict[tuple[QueueingHint, Hashable], HintAnswer]
 """The answers of hints about one event, by the values that they read of a pod."""
 
 _MAX_LATER: Final = 64
@@ -62,21 +62,21 @@ class Question:
             if len(self._pods) - len(self._numbers) > self._spare:
                 self._arrange()
 
-    def helped(self, wake: Wake, event: ClusterEvent, known: Answers) -> list[Kind]:
-        """Return the kinds for which an event is worth another attempt. `known` has the answers of hints
-        about the same event in other groups.
+    def helped(self, wake: Wake, event: ClusterEvent, known: Answers) -> list[tuple[Kind, HintAnswer]]:
+        """Return the kinds for which an event is worth another attempt, with the answers of the hint. `known`
+        has the answers of hints about the same event in other groups.
         """
         if wake.hints is None:
             return [
-                kind
+                (kind, yes)
                 for value, pod, kinds in zip(self._values, self._pods, self._kinds, strict=True)
-                if kinds and _answer(wake, value, pod, event, known)
+                if kinds and (yes := _answer(wake, value, pod, event, known))
                 for kind in kinds
             ]
         answers = [yes for pods in self._parts() for yes in wake.are_worth_it(pods, event)]
         if not any(answers):
             return []
-        return [kind for kinds, yes in zip(self._kinds, answers, strict=True) if yes for kind in kinds]
+        return [(kind, yes) for kinds, yes in zip(self._kinds, answers, strict=True) if yes for kind in kinds]
 
     @property
     def _spare(self) -> int:
@@ -103,7 +103,7 @@ class Question:
         self._arranged, self._later = tuple(self._pods), ()
 
 
-def _answer(wake: Wake, value: Hashable, pod: PodInfo, event: ClusterEvent, known: Answers) -> bool:
+def _answer(wake: Wake, value: Hashable, pod: PodInfo, event: ClusterEvent, known: Answers) -> HintAnswer:
     """Return whether an event is worth another attempt for pods of which the hint reads this value."""
     if wake.hint is None:
         return True

@@ -26,6 +26,7 @@ from kdsl.cycle.waking import (
 )
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.table import HookTable
+from kdsl.hooks.wake import HintAnswer
 
 
 class _Group(Struct, eq=False):
@@ -56,17 +57,15 @@ class _Group(Struct, eq=False):
 
     def woken(self, event: ClusterEvent, known: Answers) -> Iterator[tuple[PendingPod, Urgency]]:
         """Yield the pods that an event wakes."""
-        urgencies: dict[Kind, Urgency] = {}
-        faults: tuple[Fault, ...] = ()
+        found: dict[Kind, tuple[HintAnswer, Urgency]] = {}
         for place, (wake, urgency) in enumerate(self.waits):
-            if len(urgencies) < len(self.kinds) and wake.concerns(event):
-                for kind in self._question(place).helped(wake, event, known):
-                    urgencies.setdefault(kind, urgency)
-                faults += wake.take_faults()
-        for kind, urgency in urgencies.items():
+            if len(found) < len(self.kinds) and wake.concerns(event):
+                for kind, yes in self._question(place).helped(wake, event, known):
+                    found.setdefault(kind, (yes, urgency))
+        for kind, (yes, urgency) in found.items():
             for each in self.kinds[kind].values():
                 if is_affected(each, event):
-                    each.note(faults)
+                    each.woken_by(yes)
                     yield each, urgency
 
     def _question(self, place: int) -> Question:
@@ -110,9 +109,9 @@ class Sleepers:
         if group is None:
             plugins = pending.rejectors.all if refusal is None else (refusal.plugin,)
             group = self._groups[name] = _Group(table, plugins, waits_of(pending, table))
-        kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
-        for wake, _ in group.waits:
-            pending.note(wake.take_faults())
+        faults: list[Fault] = []
+        kind = tuple([wake.kind_of(pending.queued.pod, faults) for wake, _ in group.waits])
+        pending.note(faults)
         group.add(kind, pending)
         self._places[key] = (name, kind)
         if pending.promised and refusal is None:

@@ -112,8 +112,8 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
         return Urgency.AT_ONCE if event.label == FORCE_ACTIVATE else Urgency.AFTER_BACKOFF
     pod = pending.queued.pod
     for wake, urgency in waits_of(pending, table):
-        if wake.concerns(event) and wake.is_worth_it(pod, event):
-            pending.note(wake.take_faults())
+        if wake.concerns(event) and (yes := wake.is_worth_it(pod, event)):
+            pending.woken_by(yes)
             return urgency
     if pending.promised and pending.refusal is None and pending.promised == left_node(event):
         return Urgency.AFTER_BACKOFF if is_left_by_victims(event) else Urgency.NONE

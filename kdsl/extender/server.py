@@ -146,6 +146,8 @@ class ExtenderServer:
             async with asyncio.timeout(self._gate.limits.body_within) as limit:
                 held.arriving(lambda: limit.reschedule(now()))
                 async for part in request.stream():
+                    if held.is_given_up:
+                        raise _SlowError  # the end came before the timeout
                     size += len(part)
                     if size > most:
                         raise _TooLargeError

@@ -16,7 +16,7 @@ from kdsl.base.by_identity import ByIdentity, ByTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
-from kdsl.hooks.wake import QueueingHint, Wake, Wakes
+from kdsl.hooks.wake import HintAnswer, QueueingHint, Wake, Wakes
 
 Groups = list[tuple[list[int], tuple[PodInfo, ...]]]
 """Groups of pods, each with the places of its pods."""
@@ -104,7 +104,7 @@ def _beside(wake: Wake, thinning: _Thinning) -> Wake:
     if hint is None:
         return wake  # the event alone decides
 
-    def thinned_hint(pod: PodInfo, event: ClusterEvent, ask: QueueingHint = hint) -> bool:
+    def thinned_hint(pod: PodInfo, event: ClusterEvent, ask: QueueingHint = hint) -> HintAnswer:
         thinned = thinning.thinned(pod, event)
         return thinned is not event and ask(pod, thinned)
 
@@ -112,8 +112,8 @@ def _beside(wake: Wake, thinning: _Thinning) -> Wake:
         values = (signature and signature(pod), thinning.signature and thinning.signature(pod))
         return None if None in values else values
 
-    def thinned_hints(pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
-        found = [False] * len(pods)
+    def thinned_hints(pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[HintAnswer]:
+        found: list[HintAnswer] = [False] * len(pods)
         for places, some in thinning.groups_of(pods):
             thinned = thinning.thinned(some[0], event)
             if thinned is not event:
@@ -121,5 +121,4 @@ def _beside(wake: Wake, thinning: _Thinning) -> Wake:
                     found[place] = answer
         return found
 
-    # The hint about several pods keeps its errors in `wake`.
-    return Wake(wake.patterns, thinned_hint, joined, wake.hints and thinned_hints, wake.plugin, wake.faults)
+    return Wake(wake.patterns, thinned_hint, joined, wake.hints and thinned_hints, wake.plugin)

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from kdsl.cluster.snapshot.events import ClusterEvent
     from kdsl.hooks.manager import Registration
 
-QueueingHint = Callable[["PodInfo", "ClusterEvent"], bool]
-QueueingHints = Callable[[tuple["PodInfo", ...], "ClusterEvent"], Sequence[bool]]
+HintAnswer = bool | Fault
+"""Whether an event is worth another attempt. An error of a hint is an answer, and counts as yes."""
+QueueingHint = Callable[["PodInfo", "ClusterEvent"], HintAnswer]
+QueueingHints = Callable[[tuple["PodInfo", ...], "ClusterEvent"], Sequence[HintAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
     """The events that can change one plugin's answer, and its hint about them; without a hint all of them
-    count. `signature` returns the values of a pod that the hint reads; `hints` asks about several pods.
-
-    An error of `plugin` in one of them costs an attempt, and is kept until `take_faults`, the first one only.
+    count. `signature` returns the values of a pod that the hint reads; `hints` asks about several pods. An
+    error in one of them is the fault of `plugin`.
     """
 
     patterns: tuple[EventPattern, ...] = EVERYTHING
@@ -37,25 +38,23 @@ class Wake:
     signature: Callable[[PodInfo], Hashable] | None = None
     hints: QueueingHints | None = None
     plugin: str = field(default="", compare=False)
-    faults: list[Fault] = field(default_factory=list, compare=False, repr=False)
 
     def concerns(self, event: ClusterEvent) -> bool:
         """Return whether the event matches one of the patterns."""
         return any(pattern.matches(event.resource, event.actions) for pattern in self.patterns)
 
-    def is_worth_it(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether the plugin should run again for `pod`. A hint that raises counts as True."""
+    def is_worth_it(self, pod: PodInfo, event: ClusterEvent) -> HintAnswer:
+        """Return whether the plugin should run again for `pod`."""
         if self.hint is None:
             return True
         try:
-            return bool(self.hint(pod, event))
+            return self.hint(pod, event)
         except Exception as cause:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
             is_own = self.hints is None or not isinstance(self.hint, partial)
-            self._note("queueing_hint" if is_own else "queueing_hints", cause)
-            return True
+            return self._fault("queueing_hint" if is_own else "queueing_hints", cause)
 
-    def are_worth_it(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[bool]:
-        """Return the answers of `hints`. Those that raise, or are too few, count as True for all pods."""
+    def are_worth_it(self, pods: tuple[PodInfo, ...], event: ClusterEvent) -> Sequence[HintAnswer]:
+        """Return the answers of `hints`; an error, or too few answers, is the answer for all pods."""
         assert self.hints is not None
         try:
             answers = self.hints(pods, event)
@@ -63,32 +62,24 @@ class Wake:
                 raise ValueError(f"{len(answers)} answers for {len(pods)} pods")
             return answers
         except Exception as cause:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
-            self._note("queueing_hints", cause)
-            return (True,) * len(pods)
+            return (self._fault("queueing_hints", cause),) * len(pods)
 
-    def kind_of(self, pod: PodInfo) -> Hashable:
-        """Return a value that is equal for pods about which the hint has equal answers."""
+    def kind_of(self, pod: PodInfo, faults: list[Fault]) -> Hashable:
+        """Return a value that is equal for pods about which the hint has equal answers; add an error to
+        `faults`.
+        """
         if self.hint is None:
             return None
         try:
             found = None if self.signature is None else self.signature(pod)
             hash(found)
         except Exception as cause:  # noqa: BLE001 - a pod by itself costs time only
-            self._note("hint_signature", cause)
+            faults.append(self._fault("hint_signature", cause))
             found = None
         return pod.key if found is None else found
 
-    def take_faults(self) -> tuple[Fault, ...]:
-        """Return what went wrong since the last call."""
-        if not self.faults:
-            return ()
-        taken = tuple(self.faults)
-        self.faults.clear()
-        return taken
-
-    def _note(self, point: str, cause: Exception) -> None:
-        if not self.faults:
-            self.faults.append(PluginError.raised(self.plugin, point, cause).fault)
+    def _fault(self, point: str, cause: Exception) -> Fault:
+        return PluginError.raised(self.plugin, point, cause).fault
 
 
 UNDECLARED = Wake()
@@ -129,7 +120,7 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
     return found, tuple(problems)
 
 
-def _hint_alone(hints: QueueingHints, pod: PodInfo, event: ClusterEvent) -> bool:
+def _hint_alone(hints: QueueingHints, pod: PodInfo, event: ClusterEvent) -> HintAnswer:
     """Ask the hint about several pods for one."""
     (answer,) = hints((pod,), event)
     return answer

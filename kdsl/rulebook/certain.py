@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from math import inf
 from typing import Final
 
 from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.span import Source
+from kdsl.base.span import Source, Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.lang.codes import LangCode
 from kdsl.lang.program import Program
@@ -47,11 +47,17 @@ _LOOP: Final = re.compile(r"\s*for\b|\s*(?:let|param)\b(?!\s+\w)")
 _WORD: Final = re.compile(r"\w+")
 
 
+def damage(program: Program, broken: Sequence[Diagnostic]) -> Callable[[Span], bool]:
+    """Return whether a place is in a declaration that has one of the `broken` texts."""
+    files = _regions(program, broken)
+    return lambda span: files[span.source.path].is_damaged(span.start)
+
+
 def certain_errors(
     found: Iterable[Diagnostic], program: Program, broken: Sequence[Diagnostic]
 ) -> Iterator[Diagnostic]:
     """Yield the errors in `found` that are certain; `broken` are those of the texts left out."""
-    files = {file.span.source.path: _Regions(file, broken) for file in program.files}
+    files = _regions(program, broken)
     # A function may be declared in a file that is not there as a whole, or is in YAML.
     is_there = all(
         each.span is not None and each.span.source.path in files and not is_twin(each.span.source.path)
@@ -81,6 +87,10 @@ def _may_declare(program: Program, name: str) -> bool:
     texts = (file.span.source.text for file in program.files)
     words = (line[1] for text in texts for line in head.finditer(text))
     return any(TERMINAL_OF_STARTER.get(word) not in STATEMENT_STARTERS for word in words)
+
+
+def _regions(program: Program, broken: Sequence[Diagnostic]) -> dict[str, _Regions]:
+    return {file.span.source.path: _Regions(file, broken) for file in program.files}
 
 
 class _Regions:
@@ -120,9 +130,13 @@ class _Regions:
         after = bisect(self._declarations, place)
         return self._declarations[after] if after < len(self._declarations) else inf
 
+    def is_damaged(self, place: int) -> bool:
+        """Return whether the declaration at a place has a broken text."""
+        return bisect(self._declarations, place) in self._damaged
+
     def certain_at(self, place: int) -> frozenset[StrEnum]:
         """Return the errors that are certain at a place."""
-        if bisect(self._declarations, place) not in self._damaged:
+        if not self.is_damaged(place):
             return _OF_DECLARATIONS
         return frozenset() if bisect(self._statements, place) in self._unsure else _OF_STATEMENTS
 

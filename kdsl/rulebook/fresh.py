@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from kdsl.analysis.constants import check_constants
@@ -22,7 +22,7 @@ from kdsl.lang.program import LoadResult, Program
 from kdsl.lang.tree import Profile
 from kdsl.plan.rules.queue import check_backoffs
 from kdsl.rulebook.answer import CheckedRules
-from kdsl.rulebook.certain import certain_errors
+from kdsl.rulebook.certain import certain_errors, damage
 from kdsl.rulebook.imports import with_imports
 from kdsl.rulebook.texts import PLACED_PLUGINS, RuleTexts
 
@@ -46,7 +46,7 @@ def _check(
     program, diagnostics = loaded.program, (*texts.problems, *loaded.diagnostics)
     externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
     if has_errors(diagnostics):
-        _, found = _check_all(program, externals)
+        _, found = _check_all(program, externals, diagnostics)
         return None, (*diagnostics, *misfits, *certain_errors(found, program, diagnostics))
     rules, problems = check_once(program, externals)
     problems = without_absent(problems, externals)
@@ -86,11 +86,14 @@ def check_once(program: Program, externals: Externals) -> _Checked:
     return known[1]
 
 
-def _check_all(program: Program, externals: Externals) -> _Checked:
-    """Check a program, and the values of all its rules that have no other errors."""
+def _check_all(program: Program, externals: Externals, unread: Sequence[Diagnostic] = ()) -> _Checked:
+    """Check a program, and the values of all its rules that have no other errors. `unread` are errors of its
+    texts.
+    """
     checked = check_program(program, externals=externals)
+    sound = sound_part(checked.sound, (), damage(program, unread)) if unread else checked.sound
     # Functions of absent plugins have types but no values.
-    more = () if externals.absent else _check_values(checked.sound)
+    more = () if externals.absent else _check_values(sound)
     return None if has_errors(more) else checked.rules, (*checked.diagnostics, *more)
 
 

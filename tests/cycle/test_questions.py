@@ -44,7 +44,7 @@ def test_the_kinds_are_those_that_are_there(are_asked_together: bool) -> None:
             known: Answers = {}
             found = question.helped(wake, EVENT, known)
             assert sorted(map(str, found)) == sorted(
-                str(each) for each, pod in kinds.items() if hint(pod, EVENT)
+                str((each, True)) for each, pod in kinds.items() if hint(pod, EVENT)
             )
 
 
@@ -101,5 +101,5 @@ def test_a_value_that_comes_back_is_asked_about_its_new_pod() -> None:
     question.remove(("key",))
     question.add(("key",), PodInfo("after"))
     for hints in (None, lambda pods, event: [pod.name == "after" for pod in pods]):
-        assert question.helped(Wake(hint=hint, hints=hints), EVENT, {}) == [("key",)]
+        assert question.helped(Wake(hint=hint, hints=hints), EVENT, {}) == [(("key",), True)]
     assert asked == ["after"]

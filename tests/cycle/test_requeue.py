@@ -380,6 +380,42 @@ def test_a_hint_that_fails_wakes_the_pod_and_its_next_decision_says_so(
     assert [*engine.decisions([], attempts=2)] == []
 
 
+def test_an_error_of_a_hint_is_told_of_the_pods_that_it_is_about() -> None:
+    """Also of a pod that another plugin rejects besides: the answer is asked once for equal pods."""
+    cluster = ClusterCache()
+    for name in ("n0", "n1"):
+        cluster.add_node(NodeFacts(name))
+    asked: list[str] = []
+
+    def hint(pod: Any, event: Any) -> bool:
+        asked.append(pod.name)
+        if pod.priority == 1:
+            raise ValueError("unknown")
+        return True
+
+    def other(pod: Any, node: Any) -> Status | None:
+        return Status(Code.UNSCHEDULABLE, ("no",)) if pod.name == "c" and node.name == "n0" else None
+
+    table_of_both = table(
+        {
+            "Other": plugin(filter_node=other, events=lambda: (EventPattern(Resource.NODE, Action.DELETE),)),
+            "Picky": plugin(
+                filter_node=lambda node: Status(Code.UNSCHEDULABLE, ("no",)),
+                events=lambda: (EventPattern(Resource.NODE),),
+                queueing_hint=hint,
+                hint_signature=lambda pod: pod.priority,
+            ),
+        }
+    )
+    engine = Engine([table_of_both], cluster, ManualClock())
+    pods = [pod("a", priority=1), pod("b"), pod("c", priority=1)]
+    assert len([*engine.decisions(pods, attempts=9)]) == 3
+    cluster.add_node(NodeFacts("n2"))
+    assert asked == ["a", "b"]
+    faults = {each.pod: len(each.faults) for each in engine.decisions([], attempts=9)}
+    assert faults == {"default/a": 1, "default/b": 0, "default/c": 1}
+
+
 def test_a_hint_counts_without_the_events_of_its_plugin(clock: ManualClock) -> None:
     picky = plugin(queueing_hint=lambda pod, event: pod.name == "b", filter=lambda: None)
     queue = queue_of(clock, Picky=picky)

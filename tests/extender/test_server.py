@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,6 +24,7 @@ from kdsl.extender.protocol import (
 from kdsl.extender.server import ExtenderServer
 from kdsl.live.serving.listening import Bounds, Listener
 from starlette.responses import PlainTextResponse
+from starlette.types import Message
 
 from tests.extender.site import post, read_reply
 
@@ -297,6 +299,35 @@ def test_large_bodies_that_stall_give_up_their_room_to_another() -> None:
             assert gate.calls == gate.bytes == 0
 
     run(scenario)
+
+
+def test_a_body_whose_end_comes_as_it_gives_up_its_room_is_not_kept() -> None:
+    body = json.dumps({**CALL, "Filler": " " * SMALL}).encode()
+    sent: list[Message] = []
+
+    async def scenario() -> None:
+        told = Told()
+        gate = Gate(Limits(body=2 * SMALL, bodies=2 * SMALL, body_within=1000, patience=0))
+        server = ExtenderServer(told, gate, told).beside(PlainTextResponse("beside"))
+        parts = iter((body[:-1], body[-1:]))
+
+        async def receive() -> Message:
+            part = next(parts)
+            if len(part) == 1:
+                await asyncio.sleep(0.001)
+                with gate.holding() as other:
+                    other.add(2 * SMALL)
+            return {"type": "http.request", "body": part, "more_body": len(part) > 1}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/filter", "headers": []}
+        await server(scope, receive, send)
+        assert told.calls == [("filter", 408)] and not told.begun and not gate.bytes
+
+    run(scenario)
+    assert sent[0]["status"] == 408
 
 
 def test_a_large_body_gives_up_its_room_only_while_it_is_late() -> None:

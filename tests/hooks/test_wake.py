@@ -8,6 +8,7 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.manager import Hook, Registration
 from kdsl.hooks.room import Evictable, room_wakes
 from kdsl.hooks.wake import UNDECLARED, Wake, wakes_of
@@ -111,7 +112,9 @@ def test_pods_are_of_a_kind_if_the_hint_reads_equal_values() -> None:
         raise KeyError("k")
 
     def kind_of(wake: Wake) -> list[object]:
-        return [wake.kind_of(PodInfo(name, labels={"size": "s"})) for name in "ab"]
+        return [wake.kind_of(PodInfo(name, labels={"size": "s"}), faults) for name in "ab"]
+
+    faults: list[Fault] = []
 
     def hint(pod: PodInfo, event: ClusterEvent) -> bool:
         return True
@@ -120,4 +123,5 @@ def test_pods_are_of_a_kind_if_the_hint_reads_equal_values() -> None:
     assert kind_of(Wake(NODES, hint, lambda pod: pod.labels["size"])) == ["s", "s"]
     alone = ["default/a", "default/b"]
     assert kind_of(Wake(NODES, hint)) == kind_of(Wake(NODES, hint, broken)) == alone
+    assert [each.message for each in faults] == ["running HintSignature of plugin \"\": KeyError: 'k'"] * 2
     assert kind_of(Wake(NODES, hint, lambda pod: [pod])) == alone

@@ -220,7 +220,9 @@ def test_handshakes_that_are_not_finished_are_few_and_keep_no_probe_away() -> No
     assert text.endswith(b"ok") and most <= 4 and silence == b"" and left == 0
 
 
-def test_without_room_for_open_files_connections_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_for_open_files_connections_wait(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     pair = self_signed(NOW)
     accept, refused = socket.socket.accept, []
 
@@ -241,6 +243,8 @@ def test_without_room_for_open_files_connections_wait(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tls_acceptor, "RETRY", 0.01)
     monkeypatch.setattr(socket.socket, "accept", full)
     assert asyncio.run(run()).endswith(b"ok") and len(refused) == 2
+    said = [each.getMessage() for each in caplog.records if each.name == tls_acceptor.__name__]
+    assert said == ["connections wait: too many open files"] * 2
 
 
 def test_a_client_that_does_not_read_its_answer_loses_its_connection(

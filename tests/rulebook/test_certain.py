@@ -157,6 +157,18 @@ OF_VALUES = ["4 K0421", "5 K0217", "6 K0218"]
         ),
         (
             """\
+            fn wait(): duration = duration("-1s") ++ duration("8s")
+            queue R { order by pod.priority backoff wait() to duration("9s") }""",
+            ["8 K0107"],
+        ),
+        (
+            """\
+            param wait: duration = duration("-1s") ++ duration("8s")
+            queue R { order by pod.priority backoff wait to duration("9s") }""",
+            ["8 K0107"],
+        ),
+        (
+            """\
             param zero: int = "0"
             score T { value node.podCount / zero }""",
             ["8 K0203"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -16,12 +16,15 @@ from kdsl.check.model.typed import CallFn
 from kdsl.check.model.types import ERROR
 
 
-def sound_part(rules: RuleSet, found: Iterable[Diagnostic]) -> RuleSet:
+def sound_part(
+    rules: RuleSet, found: Iterable[Diagnostic], is_damaged: Callable[[Span], bool] = lambda span: False
+) -> RuleSet:
     """Return the functions, teams and written rules of `rules` without errors, in all that they use.
 
-    Profiles and devices are left out: they inherit from each other.
+    `is_damaged` tells the places whose declaration could not be read whole. Profiles and devices are left
+    out: they inherit from each other.
     """
-    places = _Places(found)
+    places = _Places(found, is_damaged)
     fns = dict(rules.fns)
     while lacking := [name for name, fn in fns.items() if not _is_sound(fn, places, fns)]:
         for name in lacking:
@@ -39,7 +42,8 @@ def sound_part(rules: RuleSet, found: Iterable[Diagnostic]) -> RuleSet:
 class _Places:
     """The places of errors by file, in order."""
 
-    def __init__(self, found: Iterable[Diagnostic]) -> None:
+    def __init__(self, found: Iterable[Diagnostic], is_damaged: Callable[[Span], bool]) -> None:
+        self._is_damaged = is_damaged
         self._starts: dict[int, list[int]] = defaultdict(list)
         for each in found:
             if each.is_error and each.span is not None:
@@ -50,7 +54,7 @@ class _Places:
     def are_in(self, span: Span) -> bool:
         starts = self._starts.get(id(span.source), [])
         at = bisect_left(starts, span.start)
-        return at < len(starts) and starts[at] < span.end
+        return (at < len(starts) and starts[at] < span.end) or self._is_damaged(span)
 
 
 def _is_sound(

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections.abc import Callable
 from typing import Final
 
+from kdsl.base.errors import reason_of
+
 RETRY: Final = 1.0
 """The time until connections are accepted again after the system had no room for one, in seconds."""
+_LOG: Final = logging.getLogger(__name__)
 
 
 class TlsAcceptor:
@@ -66,8 +70,9 @@ class TlsAcceptor:
             connection, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
-        except OSError:
+        except OSError as error:
             # There are too many open files: the socket stays readable.
+            _LOG.warning("connections wait: %s", reason_of(error))
             self._loop.remove_reader(self._listening.fileno())
             self._paused = self._loop.call_later(RETRY, self._resume)
             return
