@@ -12,6 +12,7 @@ import click
 import pytest
 import yaml
 from kdsl.base.errors import KdslError
+from kdsl.base.garbage import NEW_OBJECTS
 from kdsl.cli.main import LazyGroup
 from kdsl.cli.output import emit, print_document, wants_colour
 
@@ -322,7 +323,7 @@ finally:
     print(gc.get_threshold()[0], [each for each in sys.modules if each.startswith("kdsl.explain")])
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "50000 []"
+    assert result.stdout.splitlines()[-1] == f"{NEW_OBJECTS} []"
 
 
 def test_the_module_of_the_commands_runs_as_a_program() -> None:
