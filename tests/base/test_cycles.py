@@ -52,7 +52,7 @@ profile p {{ scheduler "default-scheduler" queue Q predicates {{ P }} }}
 
 
 def _leave_no_cycles(decisions: Iterator[Decision]) -> None:
-    # What is made once, such as compiled rules, may have cycles.
+    # Objects that are made once, such as compiled rules, may be in cycles.
     first = list(islice(decisions, PODS // 2))
     gc.collect()
     gc.disable()

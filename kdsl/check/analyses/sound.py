@@ -21,8 +21,8 @@ def sound_part(
 ) -> RuleSet:
     """Return the functions, teams and written rules of `rules` without errors, in all that they use.
 
-    `is_damaged` tells the places whose declaration could not be read whole. Profiles and devices are left
-    out: they inherit from each other.
+    `is_damaged` returns whether the declaration at a place could not be read whole. Profiles and devices are
+    left out: they inherit from each other.
     """
     places = _Places(found, is_damaged)
     fns = dict(rules.fns)

@@ -44,7 +44,7 @@ def _joined(expr: CallOf, out: Compiler, word: str) -> str:
 
 def deciding(condition: str, result: bool) -> list[str]:
     """Return lines that return `result` if the condition has that value, and keep the first error in `e`:
-    without its traceback, which knows the frame that knows the error.
+    without its traceback, which would refer to the frame of `e`.
     """
     decision = f"if {condition if result else f'not {condition}'}: return {result}"
     return ["try:", f"  {decision}", "except EvalError as x:", "  e = e or x.with_traceback(None)"]

@@ -161,7 +161,7 @@ def once_per_group(
         try:
             results.append(_BAD if bad is not None and bad[row] else answer(row))
         except EvalError as error:
-            # The traceback knows this frame, which knows the error: cycles wait for the collector.
+            # A traceback refers to this frame, which refers to the error: a cycle for the collector.
             results.append(error.with_traceback(None))
     return of_results(results, type_, codes)
 

@@ -151,7 +151,7 @@ class Skips:
                     names.add(rule.name)
                     absent.update(view.absent)
                     counts.extend(view.counts)
-                # A count knows its view, which must not know the count: cycles wait for the collector.
+                # A count refers to its view. If that kept the count, the collector would have to end a cycle.
                 view.counts.clear()
             return frozenset(names)
 

@@ -167,7 +167,7 @@ def test_a_second_rule_beside_a_mandatory_one_or_its_own() -> None:
     own = 'predicate Small { require node.podCount < 4 else "own" }'
     (problem,) = _check("add predicate Small", "add predicates", own).diagnostics
     assert problem.help == ("give this one another name",)
-    # What the profile itself adds is not changed, but written once.
+    # A rule that the profile itself adds is not changed, but written once.
     twice = "add predicate platform.Extra add predicate platform.Extra"
     (problem,) = _check(twice, everything).diagnostics
     assert problem.help == ("remove this one",)

@@ -104,6 +104,12 @@ def scores(
     return list(program.scalar_scores(frame, nodes.nodes()))
 
 
+def assert_alike(body: str, facts: list[NodeFacts], pods: list[PodInfo], pod: PodInfo) -> None:
+    named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
+    nodes = NodeSet.all(cluster(named, pods).snapshot())
+    assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(["feasible", "cluster.nodes"]),
@@ -123,14 +129,12 @@ def test_all_at_once_is_one_after_the_other(
     pods: list[PodInfo],
     pod: PodInfo,
 ) -> None:
-    named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
-    nodes = NodeSet.all(cluster(named, pods).snapshot())
     body = f"""
       let chosen = {source}.filter(n, {condition})
       let words = chosen.map(n, {value})
       value {result}
     """
-    assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+    assert_alike(body, facts, pods, pod)
 
 
 @settings(deadline=None, max_examples=60)
@@ -152,13 +156,11 @@ def test_a_quantifier_at_once_is_one_after_the_other(
     pods: list[PodInfo],
     pod: PodInfo,
 ) -> None:
-    named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
-    nodes = NodeSet.all(cluster(named, pods).snapshot())
     body = f"""
       let some = feasible.filter(n, {other})
       value {source}.{quantifier}(n, {condition}) ? 2 : 1
     """
-    assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+    assert_alike(body, facts, pods, pod)
 
 
 @pytest.mark.parametrize("body", ["n.pods.size()", 'n.requested["cpu"]', 'n.allocatable["memory"]'])
